@@ -1,0 +1,48 @@
+# make run     the scenarios, every variant beside the contract that mends it
+# make test    what a newcomer runs: all but the long tests, the notebooks included
+# make check   the long tests
+# make bench   the measurements
+# make clean   removes what these make, .venv too
+#
+# Each installs into .venv first if that is missing or older than pyproject.toml or constraints.txt.
+# Another interpreter: make clean, then make PYTHON=python3.12 run.
+
+PYTHON ?= python3
+
+# Notebooks and tests start `jobslab` by its name. Paths below stay relative: the checkout may lie in a folder with spaces.
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+.PHONY: run test check bench install clean
+
+run: .venv/installed
+	@.venv/bin/jobslab run
+
+test: .venv/installed
+	.venv/bin/pytest --nbval
+
+check: .venv/installed
+	.venv/bin/pytest -m long
+
+bench: .venv/installed
+	.venv/bin/python -m bench
+
+install: .venv/installed
+
+# pip's warnings are about the machine (a notice, a mirror that lacks a package); what fails it says at -qq too.
+.venv/installed: pyproject.toml constraints.txt
+	@command -v "$(PYTHON)" >/dev/null || { echo 'No interpreter named "$(PYTHON)": say make PYTHON=python3.12 (3.11 or newer).' >&2; exit 2; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "jobslab needs Python 3.11 or newer, and $(PYTHON) is $$("$(PYTHON)" -V 2>&1): say make PYTHON=python3.12." >&2; exit 2; }
+	@echo 'installing into .venv (once, a minute or two) ...'
+	@if command -v uv >/dev/null; then \
+		uv venv --quiet --allow-existing --python "$(PYTHON)" .venv && \
+		uv pip install --quiet --python .venv/bin/python -c constraints.txt -e '.[lab,postgres,test,bench]'; \
+	else \
+		"$(PYTHON)" -m venv .venv && \
+		.venv/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[lab,postgres,test,bench]'; \
+	fi
+	@touch $@
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .schemathesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
