@@ -1,0 +1,35 @@
+"""Where are the jobs kept?  `open_store(contract, url)` answers with a Store, whose verbs are each one transaction.
+
+A store is the same `SQLStore` on every database; what a database does differently is in the module of its name.
+"""
+
+from collections.abc import Collection
+
+from jobslab.contract import Contract
+from jobslab.errors import StoreError
+from jobslab.job import KINDS
+from jobslab.settings import SERVICE, Settings
+from jobslab.stores.sql import SQLStore
+from jobslab.stores.sqlite import SQLite
+
+Store = SQLStore
+
+
+def open_store(
+    contract: Contract | None = None,
+    url: str | None = None,
+    *,
+    settings: Settings = SERVICE,
+    kinds: Collection[str] = KINDS,
+) -> Store:
+    """The store at `url`: a file's path, or None for one without a file that is gone when it is closed.
+
+    The contract is stored with the store.  `contract=None` adopts it (a new store gets the full one); another than
+    the store was made with raises ContractMismatch.  Raises StoreError where the database can't be used.
+    """
+    if url and url.startswith(("postgresql:", "postgres:")):
+        raise StoreError("PostgreSQL is not supported yet; give the path of a file for SQLite")
+    return SQLStore(SQLite(url), contract, settings=settings, kinds=kinds)
+
+
+__all__ = ["Store", "open_store"]
