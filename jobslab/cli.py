@@ -1,0 +1,41 @@
+"""`jobslab COMMAND`: which commands are there, and what does a user see when something is wrong?
+
+A named error is one sentence on stderr and exit code 2.  Each command lives in `commands/`, and imports what it needs
+when it runs: asking for help must not load a web framework or pandas.
+"""
+
+import os
+import sys
+
+import typer
+
+from jobslab.commands import run
+from jobslab.errors import JobslabError
+
+app = typer.Typer(
+    help="The contract behind 202 Accepted: see each clause's failure, and the clause that prevents it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("run")(run.run)
+
+
+@app.callback()
+def callback() -> None:
+    """Makes `run` a command by its name even while it is the only one."""
+
+
+def main() -> None:
+    """The console script."""
+    try:
+        app()
+    except JobslabError as wrong:
+        print(f"jobslab: {wrong}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output has had enough (`jobslab run | head`); Python must not complain at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)

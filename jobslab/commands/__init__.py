@@ -1,0 +1,1 @@
+"""The commands of `jobslab`, a module each; see `cli`."""
