@@ -12,7 +12,7 @@ from random import Random
 COLUMNS = "id ordered_at customer country item quantity unit_price total status".split()
 COUNTRIES = {"DE": 24, "FR": 17, "GB": 15, "NL": 10, "US": 9, "PL": 8, "SE": 6, "IT": 6, "JP": 3, "BR": 2}  # weights
 PRICES = [("notebook", 450), ("coffee beans", 1190), ("pen set", 1290), ("desk lamp", 3490), ("backpack", 5900),
-          ("keyboard", 7900), ("headphones", 12900), ("monitor", 21900), ("office chair", 28900)]  # fmt: skip
+          ("keyboard", 7900), ("headphones", 12900), ("monitor", 21900), ("office chair", 28900)]
 STATUSES = {"delivered": 81, "shipped": 6, "paid": 4, "returned": 5, "cancelled": 4}
 
 
