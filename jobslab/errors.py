@@ -52,3 +52,7 @@ class ContractMismatch(StoreError):
 
 class SecondServer(StoreError):
     """A store whose jobs die with their server has a server already."""
+
+
+class SourceError(JobslabError):
+    """The file that an export is to read can't be read as a table."""
