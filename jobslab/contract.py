@@ -17,7 +17,7 @@ from string import Formatter
 from typing import NamedTuple
 
 from jobslab.errors import UnknownFlag
-from jobslab.job import TERMINAL, State
+from jobslab.job import TERMINAL, Job, State
 
 
 @dataclass(frozen=True)
@@ -222,17 +222,15 @@ FINISHED = """
 # `lease_until` is never cleared: a finished row that a broken contract brings back to RUNNING would have a lease that
 # can't run out, and one flag would break another flag's promise.
 STATEMENTS = {
-    "submit": """INSERT INTO jobs (id, kind, params, owner, idempotency_key, fingerprint, state, attempt, max_attempts,
-                  run_at, correlation_id, rerun_of, created_at, updated_at)
-VALUES (:id, :kind, :params, :owner, :key, :fingerprint, 'QUEUED', 0, :max_attempts,
-        :run_at, :correlation_id, :rerun_of, :now, :now)
-    ON CONFLICT (owner, idempotency_key) WHERE {deduplicated} DO NOTHING
-RETURNING *""",
+    # The new row is a value of job.queued.  The conflict target is named, so that a clash of ids is no replay.
+    "submit": f"""INSERT INTO jobs ({", ".join(Job._fields)})
+VALUES ({", ".join(f":{column}" for column in Job._fields)})
+    ON CONFLICT (owner, idempotency_key) WHERE {{deduplicated}} DO NOTHING""",
     "find": """SELECT *
   FROM jobs
  WHERE {deduplicated}
    AND owner = :owner
-   AND idempotency_key = :key""",
+   AND idempotency_key = :idempotency_key""",
     # Picking and claiming are two statements under every contract, so that the race between them stays visible;
     # `claim_next` runs the same two in one transaction, which is what one ships.
     "pick": """SELECT *

@@ -72,6 +72,19 @@ class Job(NamedTuple):
         return self.state in TERMINAL
 
 
+def queued(
+    id: str, kind: str, params: str, owner: str, idempotency_key: str | None, fingerprint: str, max_attempts: int,
+    run_at: float, correlation_id: str | None, rerun_of: str | None, now: float,
+) -> Job:  # fmt: skip
+    """The row of a job that is registered now, and is waiting."""
+    return Job(
+        id, kind, params, owner, idempotency_key, fingerprint, state=State.QUEUED.value, attempt=0,
+        max_attempts=max_attempts, run_at=run_at, lease_until=None, worker=None, progress=None, cancel_requested=0,
+        result=None, error=None, correlation_id=correlation_id, rerun_of=rerun_of, created_at=now, started_at=None,
+        updated_at=now, finished_at=None, expires_at=None,
+    )  # fmt: skip
+
+
 class Event(NamedTuple):
     """One row of the journal, written in the transaction of the change that it tells, refusals too."""
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from jobslab.contract import GUARDED, SCHEMA, Contract, render, statements, why
 from jobslab.errors import BadKey, BadNumber, BadParams, ContractMismatch, KeyReused, StoreError, UnknownKind
-from jobslab.job import KINDS, NO_SUCH_JOB, Error, Event, Expired, Job, Reply, Stuck, Submitted
+from jobslab.job import KINDS, NO_SUCH_JOB, Error, Event, Expired, Job, Reply, Stuck, Submitted, queued
 from jobslab.settings import KEY_LENGTH, SERVICE, Settings
 from jobslab.stores.sqlite import Connection, SQLite
 
@@ -88,24 +88,14 @@ class SQLStore:
         max_attempts = self.settings.max_attempts if max_attempts is None else max_attempts
         self._check_submission(kind, params, key, max_attempts)
         text = canonical(params)
+        fingerprint = hashlib.sha256(f"{kind} {text}".encode()).hexdigest()
         with self.database.write() as db:
             now = self._time(db, now)
-            p = {
-                "id": id,
-                "kind": kind,
-                "params": text,
-                "owner": owner,
-                "key": key,
-                "fingerprint": hashlib.sha256(f"{kind} {text}".encode()).hexdigest(),
-                "max_attempts": max_attempts,
-                "run_at": now if run_at is None else not_negative("run_at", run_at),
-                "correlation_id": correlation_id,
-                "rerun_of": rerun_of,
-                "now": now,
-            }
-            submitted = self._insert_or_find(db, p)
+            run_at = now if run_at is None else not_negative("run_at", run_at)
+            job = queued(id, kind, text, owner, key, fingerprint, max_attempts, run_at, correlation_id, rerun_of, now)
+            submitted = self._insert_or_find(db, job)
             job = submitted.job
-            same = job.fingerprint == p["fingerprint"]
+            same = job.fingerprint == fingerprint
             before = job.state if submitted.replayed else None
             refused_by = None if same else "fingerprint"
             self._tell(db, now, job.id, owner, "submit", job.attempt, refused_by, before, job.state, job.correlation_id)
@@ -116,7 +106,7 @@ class SQLStore:
     def find(self, owner: str, key: str, *, now: float | None = None) -> Job | None:
         """The job that this owner's key stands for, if the contract knows keys and the job is not expired."""
         with self.database.read() as db:
-            job = self._job(db, "find", {"owner": owner, "key": key})
+            job = self._job(db, "find", {"owner": owner, "idempotency_key": key})
             return None if job is None or is_expired(job, self._time(db, now)) else job
 
     # Looking at jobs
@@ -311,16 +301,16 @@ class SQLStore:
         p = {"worker": worker, "lease_seconds": self._lease(lease_seconds)}
         return self._guarded(db, "claim", id, worker, now, p)
 
-    def _insert_or_find(self, db: Connection, p: dict[str, Any]) -> Submitted:
-        new = self._job(db, "submit", p)
-        if new is not None:
-            return Submitted(new, replayed=False)
-        found = self._job(db, "find", p)
+    def _insert_or_find(self, db: Connection, job: Job) -> Submitted:
+        row = job._asdict()
+        if db.execute(self.sql["submit"], row).rowcount == 1:
+            return Submitted(job, replayed=False)
+        found = self._job(db, "find", row)
         assert found is not None, "a conflict of keys with no job to show for it"
-        if not is_expired(found, p["now"]):
+        if not is_expired(found, job.created_at):
             return Submitted(found, replayed=True)
-        self._purge(db, p["now"])
-        return self._insert_or_find(db, p)
+        self._purge(db, job.created_at)
+        return self._insert_or_find(db, job)
 
     def _purge(self, db: Connection, now: float) -> int:
         gone = db.execute(self.sql["purge"], {"now": now}).fetchall()
@@ -451,4 +441,4 @@ def not_negative(name: str, value: float) -> float:
     """The same number.  Raises BadNumber where it is negative or not finite."""
     if not (math.isfinite(value) and value >= 0):
         raise BadNumber(f"{name} is a number of seconds from 0 up, not {value}")
-    return value
+    return float(value)

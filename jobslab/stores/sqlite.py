@@ -36,8 +36,10 @@ class SQLite:
         self._server_lock: Connection | None = None
         name = quote(str(Path(path).absolute())) if path else f"/jobslab-{secrets.token_hex(8)}?vfs=memdb"
         self._uri = f"file:{name}"
-        with self._explained():
+        try:
             self._first = self._connect()  # keeps a database without a file alive until `close`
+        except sqlite3.DatabaseError as wrong:
+            raise StoreError(explain(str(wrong), self)) from wrong
 
     def __str__(self) -> str:
         return self.path or "the store in memory"
@@ -49,11 +51,20 @@ class SQLite:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A connection for statements that only read."""
-        with self._explained():
-            db = self._idle.pop() if self._idle else self._connect()
-            try:
-                yield db
-            finally:
+        db = None
+        try:
+            db = self._take()
+            yield db
+        except sqlite3.IntegrityError as wrong:
+            if "jobs.id" not in str(wrong):
+                raise
+            raise IdTaken("a job with this id is there already") from wrong
+        except sqlite3.ProgrammingError:
+            raise
+        except sqlite3.DatabaseError as wrong:
+            raise StoreError(explain(str(wrong), self)) from wrong
+        finally:
+            if db is not None:
                 self._give_back(db)
 
     @contextmanager
@@ -133,25 +144,17 @@ class SQLite:
                     raise
                 time.sleep(0.01)
 
+    def _take(self) -> Connection:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._connect()
+
     def _give_back(self, db: Connection) -> None:
         if len(self._idle) < IDLE_CONNECTIONS:
             self._idle.append(db)
         else:
             db.close()
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """SQLite's errors as ours, in a sentence that says what to do."""
-        try:
-            yield
-        except sqlite3.IntegrityError as wrong:
-            if "jobs.id" in str(wrong):
-                raise IdTaken("a job with this id is there already") from wrong
-            raise
-        except sqlite3.ProgrammingError:
-            raise
-        except sqlite3.DatabaseError as wrong:
-            raise StoreError(explain(str(wrong), self)) from wrong
 
 
 # What SQLite says, and what that means to the person who named the file.
