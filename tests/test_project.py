@@ -23,7 +23,9 @@ ALLOWED = """
     lab.world worker|lab.world stores|lab.world pandas|lab.world matplotlib|lab.world sqlite3|lab.world lab.checker
     api stores.sql|api job|api clock|client job|worker stores|worker job|worker clock|worker sweeper|sweeper stores
     where stores|tasks effects|tasks sqlite3|effects sqlite_utils|stores contract|stores.sql job|stores.sql clock
-    stores.sql psycopg|stores.sql sqlite3|contract job|lab.world -|commands.work -
+    stores.sql psycopg|stores.sql sqlite3|contract job|contract errors|lab.world -|commands.work -|cli -|commands -|lab -
+    worker stores.sql|worker errors|worker settings|client clock|client errors|client settings|stores psycopg
+    stores sqlite3|lab pandas|lab sqlite3
 """
 FORBIDDEN = """
     job contract|job clock|job errors|clock job|clock settings|errors job|settings job|job -|lab.checker lab.world
@@ -57,7 +59,7 @@ def run(*command: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = Non
 
 def pairs(table: str) -> list[tuple[str, str]]:
     """(importer, imported) by full names; "-" is the package itself, its front door."""
-    ours = {module.replace("/", ".") for module in SKELETON} | {"stores"}
+    ours = {module.replace("/", ".") for module in SKELETON} | {"stores", "lab", "commands"}
     names = {module: f"jobslab.{module}" for module in ours} | {"-": "jobslab"}
     words = [pair.split() for line in table.split("\n") for pair in line.split("|") if pair.strip()]
     return [(names[importer], names.get(imported, imported)) for importer, imported in words]
