@@ -309,8 +309,11 @@ RETURNING *""",
  WHERE id = :id
    AND state = 'RUNNING'{WROTE}""",
     "purge": f"""DELETE FROM jobs
- WHERE state IN {OVER}
-   AND expires_at <= :now
+ WHERE id IN (
+       SELECT id
+         FROM jobs
+        WHERE state IN {OVER}
+          AND expires_at <= :now{{skip_locked}})
 RETURNING id, owner, state, attempt, expires_at, correlation_id""",
     # What a restart of the server leaves behind: all of it, or what a table in memory would leave.
     "restart": """DELETE FROM jobs WHERE NOT {survives};

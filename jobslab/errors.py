@@ -46,6 +46,10 @@ class StoreError(JobslabError):
     """The database can't be used as it is."""
 
 
+class OutcomeUnknown(StoreError):
+    """The connection was lost during a commit: the change may have been kept, or not."""
+
+
 class ContractMismatch(StoreError):
     """The store was made under another contract."""
 

@@ -16,13 +16,15 @@ from jobslab.contract import GUARDED, SCHEMA, Contract, render, statements, why
 from jobslab.errors import BadKey, BadNumber, BadParams, ContractMismatch, KeyReused, StoreError, UnknownKind
 from jobslab.job import KINDS, NO_SUCH_JOB, Error, Event, Expired, Job, Reply, Stuck, Submitted, queued
 from jobslab.settings import KEY_LENGTH, SERVICE, Settings
-from jobslab.stores.sqlite import Connection, SQLite
+from jobslab.stores.database import Connection, Database
 
 SCHEMA_VERSION = 1
 
 VISIBLE = re.compile(rf"[\x21-\x7e]{{1,{KEY_LENGTH}}}\Z")
 
 CANCELLED = Error("cancelled", "cancelled on request")
+
+INSERT = f"INSERT INTO jobs VALUES ({', '.join(f':{column}' for column in Job._fields)})"
 
 EVENT = """INSERT INTO events (at, job_id, actor, verb, attempt, accepted, refused_by, state_before, state_after,
                     correlation_id)
@@ -34,7 +36,7 @@ class SQLStore:
 
     def __init__(
         self,
-        database: SQLite,
+        database: Database,
         contract: Contract | None = None,
         *,
         settings: Settings = SERVICE,
@@ -266,7 +268,8 @@ class SQLStore:
         with self.database.write() as db:
             for table in ("jobs", "events", "expired"):
                 db.execute(f"DELETE FROM {table}")
-            db.executemany(f"INSERT INTO jobs VALUES ({', '.join('?' * len(Job._fields))})", rows)
+            for row in rows:
+                db.execute(INSERT, row._asdict())
 
     # How a verb is carried out
 
@@ -306,9 +309,9 @@ class SQLStore:
         if db.execute(self.sql["submit"], row).rowcount == 1:
             return Submitted(job, replayed=False)
         found = self._job(db, "find", row)
-        assert found is not None, "a conflict of keys with no job to show for it"
-        if not is_expired(found, job.created_at):
+        if found is not None and not is_expired(found, job.created_at):
             return Submitted(found, replayed=True)
+        # The key's job is expired; or on a database with many writers, it was purged since the insert met it.
         self._purge(db, job.created_at)
         return self._insert_or_find(db, job)
 

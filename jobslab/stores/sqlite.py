@@ -16,8 +16,7 @@ from urllib.parse import quote
 
 from jobslab.contract import PLAIN_SLOTS
 from jobslab.errors import IdTaken, SecondServer, StoreError
-
-Connection = sqlite3.Connection
+from jobslab.stores.database import Connection
 
 BUSY_SECONDS = 10  # how long a writer waits for its turn
 IDLE_CONNECTIONS = 8  # kept open for the next caller; more are closed after use
@@ -32,8 +31,8 @@ class SQLite:
         self.path = path
         self.synchronous = synchronous
         self.busy_seconds = busy_seconds
-        self._idle: deque[Connection] = deque()
-        self._server_lock: Connection | None = None
+        self._idle: deque[sqlite3.Connection] = deque()
+        self._server_lock: sqlite3.Connection | None = None
         name = quote(str(Path(path).absolute())) if path else f"/jobslab-{secrets.token_hex(8)}?vfs=memdb"
         self._uri = f"file:{name}"
         try:
@@ -49,7 +48,7 @@ class SQLite:
         return time.time()
 
     @contextmanager
-    def read(self) -> Iterator[Connection]:
+    def read(self) -> Iterator[sqlite3.Connection]:
         """A connection for statements that only read."""
         db = None
         try:
@@ -68,7 +67,7 @@ class SQLite:
                 self._give_back(db)
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
+    def write(self) -> Iterator[sqlite3.Connection]:
         """A connection inside one transaction, which is kept, or undone when the body raises.
 
         IMMEDIATE: a plain BEGIN that reads first and writes later fails at once when another has written in between,
@@ -89,7 +88,9 @@ class SQLite:
         return db.execute("SELECT NOT EXISTS (SELECT 1 FROM sqlite_master)").fetchone()[0] == 1
 
     def has_table(self, db: Connection, name: str) -> bool:
-        found = db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)).fetchone()
+        found = db.execute(
+            "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name", {"name": name}
+        ).fetchone()
         return found is not None
 
     def lock_server(self) -> None:
@@ -117,7 +118,7 @@ class SQLite:
         self._idle.clear()
         self._server_lock = None
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> sqlite3.Connection:
         db = sqlite3.connect(
             self._uri, uri=True, isolation_level=None, check_same_thread=False, timeout=self.busy_seconds
         )
@@ -130,7 +131,7 @@ class SQLite:
             raise
         return db
 
-    def _use_wal(self, db: Connection) -> None:
+    def _use_wal(self, db: sqlite3.Connection) -> None:
         """Turn WAL on, which ignores the busy timeout while another connection is doing the same."""
         give_up = time.monotonic() + self.busy_seconds
         while True:
@@ -144,13 +145,13 @@ class SQLite:
                     raise
                 time.sleep(0.01)
 
-    def _take(self) -> Connection:
+    def _take(self) -> sqlite3.Connection:
         try:
             return self._idle.pop()
         except IndexError:
             return self._connect()
 
-    def _give_back(self, db: Connection) -> None:
+    def _give_back(self, db: sqlite3.Connection) -> None:
         if len(self._idle) < IDLE_CONNECTIONS:
             self._idle.append(db)
         else:
