@@ -118,9 +118,11 @@ class SQLStore:
         with self.database.read() as db:
             now = self._time(db, now)
             job = one(Job, db.execute("SELECT * FROM jobs WHERE id = :id", {"id": id}))
-            if job is not None:
-                return Expired(job.id, job.owner, job.expires_at or now) if is_expired(job, now) else job
+            if job is not None and not is_expired(job, now):
+                return job
             gone = one(Expired, db.execute("SELECT * FROM expired WHERE id = :id", {"id": id}))
+            if job is not None:  # a purge has still to come, and makes no difference
+                gone = Expired(job.id, job.owner, job.expires_at)
             return gone if gone and now < gone.expired_at + self.settings.expired_seconds else None
 
     def list(
