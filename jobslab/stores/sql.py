@@ -30,6 +30,11 @@ EVENT = """INSERT INTO events (at, job_id, actor, verb, attempt, accepted, refus
                     correlation_id)
 VALUES (:at, :job_id, :actor, :verb, :attempt, :accepted, :refused_by, :state_before, :state_after, :correlation_id)"""
 
+# An id may expire twice: counted ids begin anew when a purge has emptied the table.
+REMEMBER = """INSERT INTO expired (id, owner, expired_at)
+VALUES (:id, :owner, :expired_at)
+    ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, expired_at = excluded.expired_at"""
+
 
 class SQLStore:
     """The job table of one database under one contract.  Safe to share between threads; `close` it, or use `with`."""
@@ -322,9 +327,7 @@ class SQLStore:
         forgotten = now - self.settings.expired_seconds
         for id, owner, state, attempt, expires_at, correlation_id in gone:
             if expires_at > forgotten:
-                db.execute(
-                    "INSERT INTO expired VALUES (:id, :owner, :expired_at)", Expired(id, owner, expires_at)._asdict()
-                )
+                db.execute(REMEMBER, Expired(id, owner, expires_at)._asdict())
             self._tell(db, now, id, "purge", "purge", attempt, None, state, None, correlation_id)
         db.execute("DELETE FROM expired WHERE expired_at <= :forgotten", {"forgotten": forgotten})
         self._cut_journal(db, forgotten - self.settings.retention_seconds)
