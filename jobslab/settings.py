@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 KEY_LENGTH = 255  # characters of an idempotency key, as Stripe documents its own
+MOST_ATTEMPTS = 1000  # that a job may be given
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 from jobslab.contract import GUARDED, SCHEMA, Contract, render, statements, why
 from jobslab.errors import BadKey, BadNumber, BadParams, ContractMismatch, KeyReused, StoreError, UnknownKind
 from jobslab.job import KINDS, NO_SUCH_JOB, Error, Event, Expired, Job, Reply, Stuck, Submitted, queued
-from jobslab.settings import KEY_LENGTH, SERVICE, Settings
+from jobslab.settings import KEY_LENGTH, MOST_ATTEMPTS, SERVICE, Settings
 from jobslab.stores.database import Connection, Database
 
 SCHEMA_VERSION = 1
@@ -379,8 +379,8 @@ class SQLStore:
             raise BadParams(f"params are a JSON object, not {type(params).__name__}")
         if key is not None and not VISIBLE.match(key):
             raise BadKey(f"an idempotency key is 1 to {KEY_LENGTH} visible ASCII characters; this one has {len(key)}")
-        if max_attempts < 1:
-            raise BadNumber(f"max_attempts is at least 1, not {max_attempts}")
+        if not isinstance(max_attempts, int) or not 1 <= max_attempts <= MOST_ATTEMPTS:
+            raise BadNumber(f"max_attempts is a whole number from 1 to {MOST_ATTEMPTS}, not {max_attempts}")
 
     # Opening
 
