@@ -16,28 +16,30 @@ BIN = Path(sys.executable).parent
 NOT_ON_IMPORT = ["pandas", "matplotlib", "fastapi", "starlette", "jobslab.lab"]
 
 # Modules of the design, some of them with nothing behind them but a name; then who may import what, and who may not.
-SKELETON = "cli commands/work lab/checker lab/world api client worker where tasks effects sweeper stores/sql".split()
-SKELETON += "contract job clock errors settings".split()
+SKELETON = "cli commands/work lab/checker lab/world api client tasks web/intake where worker problems sweeper".split()
+SKELETON += "effects source stores/sql contract job clock errors settings".split()
+PACKAGES = "commands lab web stores".split()
 ALLOWED = """
-    cli commands.work|commands.work lab.world|commands.work api|commands.work client|commands.work worker|lab.world api
-    lab.world worker|lab.world stores|lab.world pandas|lab.world matplotlib|lab.world sqlite3|lab.world lab.checker
-    api stores.sql|api job|api clock|client job|worker stores|worker job|worker clock|worker sweeper|sweeper stores
-    where stores|tasks effects|tasks sqlite3|effects sqlite_utils|stores contract|stores.sql job|stores.sql clock
-    stores.sql psycopg|stores.sql sqlite3|contract job|contract errors|lab.world -|commands.work -|cli -|commands -|lab -
-    worker stores.sql|worker errors|worker settings|client clock|client errors|client settings|stores psycopg
-    stores sqlite3|lab pandas|lab sqlite3
+    cli commands.work|commands.work lab.world|commands.work api|commands.work client|commands.work worker|cli -
+    commands.work -|commands -|lab.world api|lab.world worker|lab.world stores|lab.world pandas|lab.world matplotlib
+    lab pandas|lab.world sqlite3|lab sqlite3|lab.world lab.checker|lab.world -|lab -|api stores.sql|api job|api clock
+    api web.intake|api web|api problems|web.intake problems|web.intake stores|client job|client clock|client errors
+    client settings|worker stores|worker stores.sql|worker job|worker clock|worker errors|worker settings|worker sweeper
+    sweeper stores|where stores|tasks worker|tasks effects|tasks sqlite3|tasks source|source sqlite3|source errors
+    effects sqlite_utils|stores contract|stores.sql job|stores.sql clock|stores psycopg|stores.sql psycopg
+    stores sqlite3|stores.sql sqlite3|contract job|contract errors
 """
 FORBIDDEN = """
     job contract|job clock|job errors|clock job|clock settings|errors job|settings job|job -|lab.checker lab.world
     lab.checker job|lab.checker errors|contract clock|contract settings|contract stores|stores.sql worker|stores.sql api
     stores.sql lab.world|worker contract|worker api|worker client|worker lab.world|worker sqlite3|worker psycopg
-    worker tasks|worker -|sweeper contract|sweeper sqlite_utils|api worker|api client|api lab.world|api sqlite3
-    client api|client stores.sql|client contract|client lab.world|client worker|client -|where lab.world|tasks lab.world
-    effects lab.world|lab.world cli|lab.world commands.work|commands.work cli|api pandas|worker matplotlib
-    commands.work pandas|lab.world psycopg|commands.work psycopg|api psycopg_pool|api sqlite_utils|commands.work sqlite3
-    contract sqlite3|stores.sql pandas
+    worker tasks|worker web.intake|worker -|sweeper contract|sweeper sqlite_utils|api worker|api client|api tasks
+    api lab.world|api sqlite3|web.intake worker|web.intake api|web.intake lab.world|web.intake sqlite3|client api
+    client stores.sql|client contract|client lab.world|client worker|client web.intake|client problems|client -
+    where lab.world|tasks lab.world|tasks api|effects lab.world|lab.world cli|lab.world commands.work
+    commands.work cli|api pandas|worker matplotlib|commands.work pandas|lab.world psycopg|commands.work psycopg
+    api psycopg_pool|api sqlite_utils|commands.work sqlite3|contract sqlite3|stores.sql pandas
 """
-
 
 # An interpreter, or uv, that only notes how it was called; OLD=1 makes it a Python that is too old.
 NOTES_ONLY = """#!/bin/sh
@@ -59,7 +61,7 @@ def run(*command: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = Non
 
 def pairs(table: str) -> list[tuple[str, str]]:
     """(importer, imported) by full names; "-" is the package itself, its front door."""
-    ours = {module.replace("/", ".") for module in SKELETON} | {"stores", "lab", "commands"}
+    ours = [module.replace("/", ".") for module in [*PACKAGES, *SKELETON]]
     names = {module: f"jobslab.{module}" for module in ours} | {"-": "jobslab"}
     words = [pair.split() for line in table.split("\n") for pair in line.split("|") if pair.strip()]
     return [(names[importer], names.get(imported, imported)) for importer, imported in words]
@@ -68,7 +70,7 @@ def pairs(table: str) -> list[tuple[str, str]]:
 def skeleton(folder: Path, imports: list[tuple[str, str]]) -> Path:
     """A package with jobslab's modules, nothing in them but these imports, under jobslab's own table of contracts."""
     shutil.copy(ROOT / "pyproject.toml", folder)
-    for module in ["__init__", "commands/__init__", "lab/__init__", "stores/__init__", *SKELETON]:
+    for module in ["__init__", *(f"{package}/__init__" for package in PACKAGES), *SKELETON]:
         file = folder / "jobslab" / f"{module}.py"
         file.parent.mkdir(parents=True, exist_ok=True)
         name = ".".join(["jobslab", *module.removesuffix("__init__").strip("/").split("/")]).rstrip(".")
