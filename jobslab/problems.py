@@ -4,9 +4,13 @@ A problem goes out as `application/problem+json` (RFC 9457).  Its `type` is `/pr
 can be fetched; `detail` is for people and may change.  No document here carries a stack, SQL, a path or a secret.
 """
 
+import json
 from typing import Any, NamedTuple
 
+from starlette.responses import Response
+
 MEDIA_TYPE = "application/problem+json"
+LONGEST_DETAIL = 500  # characters
 
 
 class Problem(NamedTuple):
@@ -20,10 +24,6 @@ class Problem(NamedTuple):
 
 # fmt: off
 PROBLEMS: dict[str, Problem] = {
-    "bad-request": Problem(
-        400, "The request can't be read",
-        "The request breaks a rule of HTTP.",
-        "Mend the request; nothing was stored."),
     "bad-json": Problem(
         400, "The body can't be read as JSON",
         "The body is no JSON of RFC 8259 in UTF-8, or it has what some readers of JSON take otherwise than others: a "
@@ -127,6 +127,13 @@ def document(name: str, detail: str) -> dict[str, Any]:
     """The problem as RFC 9457, section 3.1, writes it."""
     problem = PROBLEMS[name]
     return {"type": f"/problems/{name}", "title": problem.title, "status": problem.status, "detail": detail}
+
+
+def response(refused: Refused) -> Response:
+    """The problem as an answer.  A detail may quote what the caller sent, so it is cut."""
+    body = json.dumps(document(refused.name, refused.detail[:LONGEST_DETAIL]))
+    headers = {"Cache-Control": "no-store"} | refused.headers
+    return Response(body, PROBLEMS[refused.name].status, headers, MEDIA_TYPE)
 
 
 def explanation(name: str) -> str:

@@ -1,0 +1,1 @@
+"""What the API is made of, an idea a file; `api` puts it together."""
