@@ -1,0 +1,1 @@
+"""The lab stands on top of the engine; the engine never imports it."""
