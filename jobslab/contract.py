@@ -13,6 +13,7 @@ import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from itertools import product
+from pathlib import Path
 from string import Formatter
 from typing import NamedTuple
 
@@ -142,60 +143,10 @@ def sql_list(values: Iterable[str]) -> str:
 
 OVER = sql_list(state for state in State if state in TERMINAL)
 
-# The CHECKs refuse rows that no contract can mean, and admit every row that a broken one can write (a finished job
-# brought back to RUNNING, say): else the database would teach another lesson than the flag.
-#
-# `unfinished_jobs` serves both `pick` and `stuck`, and holds only what is not over: it stays small beside a million
-# finished jobs, and a claim or a report costs it one page.
-SCHEMA = f"""
-CREATE TABLE jobs (
-  id TEXT PRIMARY KEY NOT NULL,
-  kind TEXT NOT NULL,
-  params TEXT NOT NULL,
-  owner TEXT NOT NULL,
-  idempotency_key TEXT,
-  fingerprint TEXT NOT NULL,
-  state TEXT NOT NULL CHECK (state IN {sql_list(State)}),
-  attempt INTEGER NOT NULL CHECK (attempt >= 0),
-  max_attempts INTEGER NOT NULL CHECK (max_attempts >= 1),
-  run_at DOUBLE PRECISION NOT NULL,
-  lease_until DOUBLE PRECISION,
-  worker TEXT,
-  progress DOUBLE PRECISION CHECK (progress BETWEEN 0 AND 1),
-  cancel_requested INTEGER NOT NULL DEFAULT 0 CHECK (cancel_requested IN (0, 1)),
-  result TEXT,
-  error TEXT,
-  correlation_id TEXT,
-  rerun_of TEXT,
-  created_at DOUBLE PRECISION NOT NULL,
-  started_at DOUBLE PRECISION,
-  updated_at DOUBLE PRECISION NOT NULL,
-  finished_at DOUBLE PRECISION,
-  expires_at DOUBLE PRECISION,
-  CHECK (state <> 'RUNNING' OR (attempt > 0 AND lease_until IS NOT NULL)),
-  CHECK (state NOT IN {OVER} OR (finished_at IS NOT NULL AND expires_at IS NOT NULL))
-);
-CREATE UNIQUE INDEX one_job_per_key ON jobs (owner, idempotency_key) WHERE {{deduplicated}};
-CREATE INDEX unfinished_jobs ON jobs (state, run_at, created_at, id) WHERE state = 'QUEUED' OR state = 'RUNNING';
-CREATE TABLE events (
-  n INTEGER PRIMARY KEY{{generated}},
-  at DOUBLE PRECISION NOT NULL,
-  job_id TEXT NOT NULL,
-  actor TEXT,
-  verb TEXT NOT NULL,
-  attempt INTEGER,
-  accepted INTEGER NOT NULL CHECK (accepted IN (0, 1)),
-  refused_by TEXT,
-  state_before TEXT,
-  state_after TEXT,
-  correlation_id TEXT
-);
-CREATE TABLE expired (
-  id TEXT PRIMARY KEY NOT NULL,
-  owner TEXT NOT NULL,
-  expired_at DOUBLE PRECISION NOT NULL
-)
-"""
+# The tables are plain SQL with the same slots, one file for each version; a store of version n has run the first n.
+FILES = sorted(Path(__file__).parent.glob("stores/migrations/*.sql"))
+MIGRATIONS = tuple(file.read_text(encoding="utf-8") for file in FILES)
+SCHEMA = "\n".join(MIGRATIONS)
 
 # A worker's reports differ in what they set and have the same two guards.
 REPORT = """
@@ -359,8 +310,8 @@ def why(verb: str) -> str:
  WHERE id = :id{{for_update}}"""
 
 
-# What only some databases have, and SQLite leaves empty.
-PLAIN_SLOTS = {"skip_locked": "", "for_update": "", "generated": ""}
+# What differs from database to database, as SQLite has it.
+PLAIN_SLOTS = {"skip_locked": "", "for_update": "", "counted": "INTEGER", "binary": ""}
 
 
 def answers(contract: Contract) -> dict[str, str]:

@@ -29,6 +29,8 @@ class Database(Protocol):
     """
 
     slots: dict[str, str]  # what it adds to the statements: see contract.PLAIN_SLOTS
+    place: str  # what a user names to say where it is
+    migrated: bool  # are its tables made by `jobslab migrate`, and not by opening it?
 
     def read(self) -> AbstractContextManager[Connection]:
         """A connection for statements that only read."""
@@ -43,6 +45,10 @@ class Database(Protocol):
         ...
 
     def has_table(self, db: Connection, name: str) -> bool: ...
+
+    def lock_schema(self, db: Connection) -> None:
+        """Let no other transaction make or change the tables until this one has ended."""
+        ...
 
     def is_empty(self, db: Connection) -> bool:
         """Is nothing in this database, so that it may become a store?"""

@@ -3,27 +3,57 @@
 The statements are the same; `FOR UPDATE SKIP LOCKED` lets each of many workers pick a job that no other is picking,
 and the row that a guarded write asks about is locked until it is written.  Every time is the server's, so that a
 worker whose clock is wrong harms nobody.
+
+A connection may be lost at any moment.  Before the commit was asked for, nothing was kept; while it was asked for,
+nobody here can know, and the caller is told so (OutcomeUnknown).  Only a connection that nothing was asked of yet is
+replaced in silence.
 """
 
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, cast
 
 import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
 
 from jobslab.errors import IdTaken, OutcomeUnknown, SecondServer, StoreError
 from jobslab.stores.database import Connection, Cursor
 
 IDLE_CONNECTIONS = 8  # kept open for the next caller; more are closed after use
-CONNECT_SECONDS = 10
-SERVER_LOCK = 8202  # the advisory lock of the only server of a store with persistence off
+OLDEST = 15  # the first version that is supported
+
+# Unless the URL says otherwise: a peer that is gone is noticed within a minute, and not after TCP's two hours.
+CONNECTING: dict[str, Any] = {
+    "connect_timeout": 10,
+    "keepalives_idle": 20,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+    "application_name": "jobslab",
+}
+
+# Advisory locks are the whole database's; the second half of each is the schema or the table that is meant.
+SCHEMA_LOCK = "SELECT pg_advisory_xact_lock(8201, hashtext(current_schema()))"
+SERVER_LOCK = "SELECT pg_try_advisory_lock(8202, 'jobs'::regclass::oid::int)"
 
 CLOCK = "SELECT extract(epoch FROM clock_timestamp())::float8"
+
+# Whatever the server's defaults are: under a stricter level a claim that meets another fails instead of passing it by.
+BEGIN = f"BEGIN ISOLATION LEVEL READ COMMITTED; {CLOCK}"
+
+# What goes wrong while a database is used, and is not a mistake of this program.
+TROUBLES = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    psycopg.ProgrammingError,
+    psycopg.InternalError,
+    psycopg.DataError,
+)
 
 
 @cache
@@ -33,96 +63,108 @@ def translated(sql: str) -> str:
 
 
 class Session:
-    """One connection, and the server's time at the beginning of the transaction that it is in."""
+    """One connection, and the server's time when it was last taken into use."""
 
     def __init__(self, raw: psycopg.Connection[Any]) -> None:
         self.raw = raw
-        self.began: float | None = None
+        self.taken_at = 0.0
 
     def execute(self, sql: str, parameters: Mapping[str, Any] | None = None, /) -> Cursor:
         # Without parameters a statement is sent as it is: % and : are then only characters.
         return self.raw.execute(translated(sql), parameters) if parameters else self.raw.execute(sql.encode())
 
-    def begin(self) -> None:
-        """Begin, and learn the time, in one trip to the server."""
-        cursor = self.raw.execute(f"BEGIN; {CLOCK}")
-        cursor.nextset()
-        row = cursor.fetchone()
-        assert row is not None
-        self.began = row[0]
+    def take(self, sql: str) -> None:
+        """Ask for the time, the last that `sql` selects, in one trip to the server."""
+        cursor = self.raw.execute(sql.encode())
+        while cursor.nextset():
+            pass
+        self.taken_at = cast(tuple[float], cursor.fetchone())[0]
 
-    def end(self, how: str) -> None:
-        self.began = None
-        self.raw.execute(how.encode())
+    @property
+    def reusable(self) -> bool:
+        """Alive, and in no transaction."""
+        return not self.raw.closed and self.raw.info.transaction_status == TransactionStatus.IDLE
 
 
 class PostgreSQL:
-    """One database of a PostgreSQL server, version 15 or later, by its URL."""
+    """One database of a PostgreSQL server, by its URL; `?options=-csearch_path%3DNAME` names a schema in it."""
 
     slots = {  # noqa: RUF012, a protocol's attribute
         "skip_locked": "\n   FOR UPDATE SKIP LOCKED",
         "for_update": "\n   FOR UPDATE",
-        "generated": " GENERATED ALWAYS AS IDENTITY",
+        "counted": "BIGINT GENERATED ALWAYS AS IDENTITY",
+        "binary": ' COLLATE "C"',  # ids are ordered alike on every database and in every language
     }
+    place = "schema or database"
+    migrated = True
 
     def __init__(self, url: str) -> None:
-        self.url = url
+        try:
+            self._address = CONNECTING | conninfo_to_dict(url)
+        except psycopg.ProgrammingError:
+            # What the library says repeats the URL, and with it the password.
+            raise StoreError(
+                "the address of the PostgreSQL database can't be read; it is postgresql://USER:PASSWORD@HOST/DATABASE, "
+                "with any / : @ ? # % in the password written as % and two hex digits"
+            ) from None
         self._idle: deque[Session] = deque()
         self._server_lock: Session | None = None
-        with self._explained():
-            self._idle.append(self._connect())
+        self._idle.append(self._connect())
 
     def __str__(self) -> str:
         """The database without its password."""
-        try:
-            parts = conninfo_to_dict(self.url)
-        except psycopg.ProgrammingError:
-            return "the PostgreSQL database"
-        return f"PostgreSQL database {parts.get('dbname', '')!r} at {parts.get('host', 'localhost')}"
+        host = self._address.get("host") or self._address.get("hostaddr") or "this machine"
+        return f"PostgreSQL database {self._address.get('dbname', '')!r} at {host}"
 
     def now(self, db: Connection) -> float:
-        session = cast(Session, db)
-        return session.began if session.began is not None else float(db.execute(CLOCK).fetchone()[0])
+        return cast(Session, db).taken_at
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        with self._explained(), self._session() as session:
+        with self._explained(), self._session(CLOCK) as session:
             yield session
 
     @contextmanager
     def write(self) -> Iterator[Session]:
         """One transaction.  Raises OutcomeUnknown where the connection is lost while it is committed: it may have
         been kept, and only the caller knows whether doing it again is safe."""
-        with self._explained(), self._session(begun=True) as session:
+        with self._explained(), self._session(BEGIN) as session:
             try:
                 yield session
             except BaseException:
-                if not session.raw.closed:
-                    session.end("ROLLBACK")
+                with suppress(psycopg.Error):
+                    session.execute("ROLLBACK")
                 raise
-            try:
-                session.end("COMMIT")
-            except psycopg.OperationalError as wrong:
-                raise OutcomeUnknown(
-                    f"the connection to {self} was lost during a commit; the change may have been kept or not"
-                ) from wrong
+            self._commit(session)
+
+    def _commit(self, session: Session) -> None:
+        try:
+            session.execute("COMMIT")
+        except psycopg.Error as wrong:
+            if not session.raw.closed:
+                raise  # the server has answered, and has undone it
+            raise OutcomeUnknown(
+                f"the connection to {self} was lost during a commit; the change may have been kept or not"
+            ) from wrong
 
     def has_table(self, db: Connection, name: str) -> bool:
         return bool(db.execute("SELECT to_regclass(:name) IS NOT NULL", {"name": name}).fetchone()[0])
 
+    def lock_schema(self, db: Connection) -> None:
+        db.execute(SCHEMA_LOCK)
+
     def is_empty(self, db: Connection) -> bool:
-        """Is there no table in the schema where ours would be made?  Called before making them, so it also takes the
-        lock that keeps a second maker waiting until the first is done."""
-        db.execute("SELECT pg_advisory_xact_lock(:key)", {"key": SERVER_LOCK + 1})
+        """Is there no table in the schema where ours would be made?"""
         found = db.execute("SELECT EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = current_schema())")
         return not found.fetchone()[0]
 
     def lock_server(self) -> None:
+        """As Database says; the lock ends with the connection too, so with the server that holds it."""
         if self._server_lock is not None:
             return
         with self._explained():
             session = self._connect()
-            if session.execute("SELECT pg_try_advisory_lock(:key)", {"key": SERVER_LOCK}).fetchone()[0]:
+            if session.execute(SERVER_LOCK).fetchone()[0]:
                 self._server_lock = session
                 return
             session.raw.close()
@@ -136,35 +178,45 @@ class PostgreSQL:
         self._server_lock = None
 
     def _connect(self) -> Session:
-        return Session(psycopg.connect(self.url, autocommit=True, connect_timeout=CONNECT_SECONDS))
+        try:
+            raw = psycopg.connect(**self._address, autocommit=True)
+        except psycopg.OperationalError as wrong:
+            raise StoreError(explain(wrong, self, "{store} can't be reached; check the URL and the server")) from wrong
+        if raw.info.server_version < OLDEST * 10_000:
+            raw.close()
+            raise StoreError(f"{self} is version {raw.info.server_version // 10_000}; jobslab needs {OLDEST} or later")
+        # A 202 promises a kept job, whatever the server's default is; the stricter ones are left as they are.
+        raw.execute(
+            "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+        )
+        return Session(raw)
 
     @contextmanager
-    def _session(self, begun: bool = False) -> Iterator[Session]:
-        session = self._take(begun)
+    def _session(self, begin: str) -> Iterator[Session]:
+        session = self._take(begin)
         try:
             yield session
         finally:
-            if session.raw.closed or len(self._idle) >= IDLE_CONNECTIONS:
-                session.raw.close()
-            else:
+            if session.reusable and len(self._idle) < IDLE_CONNECTIONS:
                 self._idle.append(session)
+            else:
+                session.raw.close()
 
-    def _take(self, begun: bool) -> Session:
-        """A session that works.  An idle one may have died with its server, and shows it at its first statement:
-        nothing was asked of it yet, so a new one may take its place."""
-        while self._idle:
+    def _take(self, begin: str) -> Session:
+        """A session that works, and has begun.  An idle one may have died with its server, and shows it here: nothing
+        was asked of it yet, so that another may take its place."""
+        while True:
             try:
                 session = self._idle.pop()
             except IndexError:
-                break  # another thread was faster
+                break
             try:
-                session.begin() if begun else session.execute("SELECT 1")
+                session.take(begin)
                 return session
             except psycopg.OperationalError:
                 session.raw.close()
         session = self._connect()
-        if begun:
-            session.begin()
+        session.take(begin)
         return session
 
     @contextmanager
@@ -176,28 +228,32 @@ class PostgreSQL:
             if wrong.diag.constraint_name != "jobs_pkey":
                 raise
             raise IdTaken("a job with this id is there already") from wrong
-        except (psycopg.OperationalError, psycopg.ProgrammingError, errors.InternalError_) as wrong:
-            raise StoreError(explain(wrong, self)) from wrong
+        except TROUBLES as wrong:
+            raise StoreError(explain(wrong, self, "{store} can't be used: {said}")) from wrong
 
 
 # What the server or its library says, and what that means to the person who gave the address.
 EXPLANATIONS = {
     "password authentication failed": "{store} refuses the user or the password; check the URL",
+    "no password supplied": "{store} wants a password; put it into the URL",
     "does not exist": "{store} can't be used: {said}; create it, or check the URL",
+    "no schema has been selected": "{store} has no schema to put tables into; create the one that the URL names",
     "permission denied": "{store} can't be used: {said}; ask its owner for the right to use it",
+    "read-only transaction": "{store} can only be read; name the server that takes writes",
     "No space left": "there is no room left for {store}; nothing of this change was kept",
-    "connection failed": "{store} can't be reached; check the URL and that the server is up",
+    "too many": "{store} has no connection left for us; try again, or raise its max_connections",
+    "remaining connection slots": "{store} has no connection left for us; try again, or raise its max_connections",
+    "system is": "{store} is starting or stopping; try again",
     "could not translate host name": "{store} can't be found; check the host name in the URL",
-    "timeout": "{store} did not answer in time; check the URL and that the server is up",
+    "timeout expired": "{store} did not answer in time; check the URL and that the server is up",
     "server closed the connection": "the connection to {store} was lost; nothing of this change was kept",
+    "connection is lost": "the connection to {store} was lost; nothing of this change was kept",
     "terminating connection": "the connection to {store} was lost; nothing of this change was kept",
 }
 
 
-def explain(wrong: psycopg.Error, store: object) -> str:
+def explain(wrong: psycopg.Error, store: object, otherwise: str) -> str:
     """One sentence for people on what is wrong with a database."""
     said = str(wrong).strip() or type(wrong).__name__
-    for part, sentence in EXPLANATIONS.items():
-        if part in said:
-            return sentence.format(store=store, said=said.splitlines()[0])
-    return f"{store} can't be used: {said.splitlines()[0]}"
+    sentence = next((sentence for part, sentence in EXPLANATIONS.items() if part in said), otherwise)
+    return sentence.format(store=store, said=said.splitlines()[0])

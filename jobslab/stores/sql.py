@@ -12,13 +12,12 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from jobslab.contract import GUARDED, SCHEMA, Contract, render, statements, why
-from jobslab.errors import BadKey, BadNumber, BadParams, ContractMismatch, KeyReused, StoreError, UnknownKind
+from jobslab.contract import GUARDED, Contract, render, statements, why
+from jobslab.errors import BadKey, BadNumber, BadParams, KeyReused, UnknownKind
 from jobslab.job import KINDS, NO_SUCH_JOB, Error, Event, Expired, Job, Reply, Stuck, Submitted, queued
 from jobslab.settings import KEY_LENGTH, MOST_ATTEMPTS, SERVICE, Settings
 from jobslab.stores.database import Connection, Database
-
-SCHEMA_VERSION = 1
+from jobslab.stores.schema import open_schema
 
 VISIBLE = re.compile(rf"[\x21-\x7e]{{1,{KEY_LENGTH}}}\Z")
 
@@ -53,7 +52,7 @@ class SQLStore:
         self.kinds = tuple(kinds)
         self.journal = journal
         try:
-            self.contract = self._open(contract)
+            self.contract = open_schema(database, contract)
         except BaseException:
             database.close()
             raise
@@ -381,43 +380,6 @@ class SQLStore:
             raise BadKey(f"an idempotency key is 1 to {KEY_LENGTH} visible ASCII characters; this one has {len(key)}")
         if not isinstance(max_attempts, int) or not 1 <= max_attempts <= MOST_ATTEMPTS:
             raise BadNumber(f"max_attempts is a whole number from 1 to {MOST_ATTEMPTS}, not {max_attempts}")
-
-    # Opening
-
-    def _open(self, contract: Contract | None) -> Contract:
-        """The contract of this database, which is made a store when it is empty."""
-        with self.database.read() as db:
-            made = self._made(db)
-        if made is None:
-            with self.database.write() as db:
-                made = self._made(db) or self._create(db, contract or Contract())
-        version, made_under = made
-        if version != SCHEMA_VERSION:
-            raise StoreError(
-                f"{self.database} has a schema of version {version} and this jobslab reads version {SCHEMA_VERSION}; "
-                "open it with the jobslab that made it"
-            )
-        if contract is not None and contract != made_under:
-            raise ContractMismatch(
-                f"{self.database} was made under the contract '{made_under}' and can't be opened under '{contract}'; "
-                "open it as it was made, or name a new file"
-            )
-        return made_under
-
-    def _made(self, db: Connection) -> tuple[int, Contract] | None:
-        if not self.database.has_table(db, "jobslab"):
-            return None
-        version, contract = db.execute("SELECT schema_version, contract FROM jobslab").fetchone()
-        return version, Contract.parse(contract)
-
-    def _create(self, db: Connection, contract: Contract) -> tuple[int, Contract]:
-        if not self.database.is_empty(db):
-            raise StoreError(f"{self.database} is a database of something else; name another file for the store")
-        db.execute("CREATE TABLE jobslab (schema_version INTEGER NOT NULL, contract TEXT NOT NULL)")
-        db.execute("INSERT INTO jobslab VALUES (:v, :contract)", {"v": SCHEMA_VERSION, "contract": str(contract)})
-        for statement in render(SCHEMA, contract, self.database.slots).split(";"):
-            db.execute(statement)
-        return SCHEMA_VERSION, contract
 
 
 def one(kind: Any, rows: Iterable[tuple[Any, ...]]) -> Any:

@@ -26,6 +26,8 @@ class SQLite:
     """One database: its connections, its transactions, its clock."""
 
     slots = PLAIN_SLOTS
+    place = "file"
+    migrated = False
 
     def __init__(self, path: str | None = None, synchronous: str = "FULL", busy_seconds: float = BUSY_SECONDS) -> None:
         self.path = path
@@ -82,6 +84,9 @@ class SQLite:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 raise
+
+    def lock_schema(self, db: Connection) -> None:
+        """A transaction that writes is alone already."""
 
     def is_empty(self, db: Connection) -> bool:
         """Is nothing in this database, so that it may become a store?"""
