@@ -48,7 +48,8 @@ NOTHING = "nothing"  # there was nothing to take
 LOST = "lost"  # it was carried out, and the client does not know
 UNDER_WAY = "under way"  # it was sent, and has not arrived
 HAPPENED = "happened"  # time, crashes, restarts: nobody is asked
-NOT_EXERCISED = "not exercised"
+NOT_EXERCISED = "not exercised"  # it could not happen
+OUTCOMES = (ACCEPTED, REFUSED, ANSWERED, NOTHING, LOST, UNDER_WAY, HAPPENED, NOT_EXERCISED)
 
 
 class Seen(NamedTuple):

@@ -1,0 +1,276 @@
+"""Which failures does the lab show, and which clause of the contract prevents each?
+
+A scenario is one schedule.  Its variants run the same steps and differ in a flag of the contract, or in one line of
+the client; the labelled steps are the rows of its table, the variants the columns.  What each must show is in
+data/expected.csv.
+"""
+
+import csv
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from jobslab.contract import Contract
+from jobslab.errors import JobslabError
+from jobslab.lab.place import Opens, here
+from jobslab.lab.running import Row, run
+from jobslab.lab.schedule import Schedule, parse
+from jobslab.source import expected as expected_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class UnknownScenario(JobslabError):
+    """There is no scenario of this name."""
+
+
+class Variant(NamedTuple):
+    """The same steps under one contract."""
+
+    name: str
+    contract: Contract
+    says: str  # what is to be seen, in a few words
+    client: str = ""  # the line of the client that replaces the scenario's step of the same label
+
+
+class Scenario(NamedTuple):
+    name: str
+    question: str
+    text: str  # the schedule
+    variants: tuple[Variant, ...]  # what mends it stands last
+    client: str = ""  # what the schedule's own client is called, where a variant has another
+
+    def variant(self, name: str) -> Variant:
+        return next(variant for variant in self.variants if variant.name == name)
+
+    def schedule(self, variant: Variant) -> Schedule:
+        """The steps of this variant."""
+        mine = {step.label: step for step in parse(variant.client)} if variant.client else {}
+        return tuple(mine.get(step.label, step) if step.label else step for step in parse(self.text))
+
+
+ALL = Contract()
+
+SCENARIOS = (
+    Scenario(
+        "accepted",
+        "The answer was 202. Is the work done?",
+        """
+        POST /jobs: client submits table=nowhere show=location,id,state
+        A claims next
+        A fails error="source table missing"
+        GET after the background run: client polls
+        """,
+        (Variant("fails after 202", ALL, "202 promised nothing: only the job's state tells that the work failed"),),
+    ),
+    Scenario(
+        "submit again",
+        "The answer to a submit was lost, and the client tries again. How many exports run?",
+        """
+        first submit: client submits key=k1 / response lost
+        second submit: client submits again
+        jobs registered: client counts jobs
+        """,
+        (
+            Variant("no key", ALL, "two jobs for one intent", "first submit: client submits / response lost"),
+            Variant("same key, ignored", ALL.without("idempotency_key"), "two jobs for one intent"),
+            Variant("same key, honoured", ALL, "one job, which the retry finds"),
+        ),
+        client="same key",
+    ),
+    Scenario(
+        "when is it over",
+        "The job still waits for a worker. Does the client think that it is over?",
+        """
+        client submits
+        client polls
+        judgement while QUEUED: client judges "terminal set"
+        """,
+        (
+            Variant(
+                "not RUNNING means done",
+                ALL,
+                "the client stops polling before the work has begun",
+                'judgement while QUEUED: client judges "not RUNNING"',
+            ),
+            Variant("in the terminal set means done", ALL, "the client goes on polling"),
+        ),
+        client="in the terminal set means done",
+    ),
+    Scenario(
+        "restart",
+        "The server is restarted while a job runs. Who finishes the job?",
+        """
+        client submits
+        A claims next
+        restart
+        100 units pass
+        sweep
+        GET after the restart, 100 units and a sweep: client polls
+        next claim: B claims next
+        B succeeds
+        GET at the end: client polls
+        """,
+        (
+            Variant("in memory", ALL.without("persistence"), "the accepted job is gone"),
+            Variant("durable, no lease", ALL.without("leases"), "the job is kept, and runs for ever by nobody"),
+            Variant("durable, with a lease", ALL, "its lease runs out, and another worker finishes it"),
+        ),
+    ),
+    Scenario(
+        "late progress",
+        "A report of progress arrives after the job has finished. Does the job run again?",
+        """
+        client submits
+        A claims next
+        A sends progress 50%
+        A succeeds
+        the late report: A progresses 50% late
+        GET: client polls
+        a second completion: A succeeds late
+        GET at the end: client polls
+        """,
+        (
+            Variant("unconditional", ALL.without("conditional_updates"), "a finished job runs again"),
+            Variant("only forward", ALL, "what is over stays over"),
+        ),
+    ),
+    Scenario(
+        "stale worker",
+        "A stalls, its job is given to B, and then A's report arrives. Whose result counts?",
+        """
+        client submits
+        A claims next
+        A sends succeed
+        100 units pass
+        sweep
+        B claims next
+        the old worker's completion: A succeeds late
+        GET: client polls
+        the current worker's completion: B succeeds
+        GET at the end: client polls
+        """,
+        (
+            Variant("checks the state", ALL.without("attempt_fencing"), "A's old result stands, B's is refused"),
+            Variant("checks the attempt", ALL, "A is refused, B's result stands"),
+        ),
+    ),
+    Scenario(
+        "double claim",
+        "Two workers have picked the same job. How many of them run it?",
+        """
+        client submits
+        A picks
+        B picks
+        A claims: A claims
+        B claims what it picked: B claims
+        workers running job-1: count workers running job-1
+        """,
+        (
+            Variant("select then update", ALL.without("conditional_updates"), "both run it"),
+            Variant("conditional", ALL, "one of them gets it"),
+        ),
+    ),
+    Scenario(
+        "sweeper on a snapshot",
+        "The sweeper saw a lease that had run out; meanwhile the worker finished. What does the sweep undo?",
+        """
+        client submits
+        A claims next
+        100 units pass
+        S looks
+        the worker's completion: A succeeds
+        the sweeper requeues what it saw: S requeues
+        GET: client polls
+        """,
+        (
+            Variant("writes by id", ALL.without("conditional_updates"), "finished work is queued again"),
+            Variant("conditional", ALL, "what is over stays over"),
+        ),
+    ),
+)
+
+
+def scenario(name: str) -> Scenario:
+    """The scenario of this name.  Raises UnknownScenario."""
+    found = [scenario for scenario in SCENARIOS if scenario.name == name]
+    if not found:
+        raise UnknownScenario(
+            f"there is no scenario {name!r}; the scenarios are: {', '.join(scenario.name for scenario in SCENARIOS)}"
+        )
+    return found[0]
+
+
+# Running
+
+
+def play(scenario: Scenario, variant: Variant, place: Opens = here, path: str | None = None) -> list[Row]:
+    """The rows of one variant, run on a new store: in this file, or where the place likes it."""
+    with place(variant.contract, path) as opened:
+        return run(scenario.schedule(variant), opened)
+
+
+def under(scenario: Scenario, contract: Contract) -> Scenario:
+    """The same scenario with this contract alone: a variant for each client that it has."""
+    clients = [variant for variant in scenario.variants if variant.client]
+    own = Variant(scenario.client or str(contract), contract, "")
+    return scenario._replace(variants=(*(client._replace(contract=contract, says="") for client in clients), own))
+
+
+def answers(rows: Iterable[Row]) -> dict[str, str]:
+    """The labelled rows, as the table has them."""
+    return {row.label: row.answer for row in rows if row.label}
+
+
+class Line(NamedTuple):
+    """One cell of a scenario's table."""
+
+    scenario: str
+    variant: str
+    flags_on: str
+    step: str
+    expected: str | None  # None: data/expected.csv does not say
+    seen: str
+
+    @property
+    def held(self) -> bool | None:
+        """Was it as expected?  A step that was not exercised never was.  None: nothing was expected."""
+        return None if self.expected is None else self.seen == self.expected
+
+
+def lines(scenario: Scenario, variant: Variant, rows: Iterable[Row]) -> list[Line]:
+    """The labelled rows beside what is expected of them."""
+    column = (scenario.name, variant.name, str(variant.contract))
+    must = {line.step: line.expected for line in expected() if line[:3] == column}
+    return [Line(*column, step, must.get(step), answer) for step, answer in answers(rows).items()]
+
+
+class Expected(NamedTuple):
+    """One line of data/expected.csv."""
+
+    scenario: str
+    variant: str
+    flags_on: str
+    step: str
+    expected: str
+
+
+def expected() -> list[Expected]:
+    """What every scenario must show."""
+    with expected_csv().open(newline="", encoding="utf-8") as file:
+        return [Expected(**line) for line in csv.DictReader(file)]
+
+
+# Side by side
+
+
+def table(scenario: Scenario, place: Opens = here) -> dict[str, Mapping[str, str]]:
+    """For each variant its answers by step."""
+    return {variant.name: answers(play(scenario, variant, place)) for variant in scenario.variants}
+
+
+def side_by_side(scenario: Scenario, place: Opens = here) -> "pd.DataFrame":
+    """The same as a DataFrame: a column a variant, a row a step."""
+    import pandas as pd
+
+    return pd.DataFrame(table(scenario, place))
