@@ -3,28 +3,30 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from jobslab import Contract, open_store
+from jobslab import Contract
 from jobslab.settings import LAB
 from jobslab.stores import Store
+from jobslab.stores.sql import SQLStore
 from tests.stores.ways import WAYS
 
 
 @pytest.fixture(params=WAYS)
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str | None:
-    """Where the store of this test is; None: it has no file, and another `open_it` opens another one."""
-    return WAYS[request.param](tmp_path)
+def way(request: pytest.FixtureRequest) -> str:
+    """How the store of this test is kept."""
+    return request.param
 
 
 @pytest.fixture
-def open_it(url: str | None) -> Iterator[Callable[..., Store]]:
-    """Opens the store at `url`, again and again if need be; each is closed at the end."""
+def open_it(way: str, tmp_path: Path) -> Iterator[Callable[..., Store]]:
+    """Opens the store of this test, again and again where it is shared; each is closed at the end."""
     with ExitStack() as opened:
 
-        def open_it(contract: Contract | None = None, **options: object) -> Store:
-            return opened.enter_context(open_store(contract, url, **{"settings": LAB, **options}))
+        def open_it(contract: Contract | None = None, **options: Any) -> Store:
+            return opened.enter_context(SQLStore(WAYS[way](tmp_path), contract, **{"settings": LAB, **options}))
 
         yield open_it
 

@@ -9,7 +9,17 @@ from jobslab.errors import BadNumber
 from jobslab.job import Reply, State
 from jobslab.stores import Store
 from tests.stores.steps import (
-    BROKEN, FINISHED, LEASE, REPORTS, RETENTION, changed, queued, report, row, running, told,
+    BROKEN,
+    FINISHED,
+    LEASE,
+    REPORTS,
+    RETENTION,
+    changed,
+    queued,
+    report,
+    row,
+    running,
+    told,
 )  # fmt: skip
 
 BROKEN_JSON = {"type": "broken", "message": "it broke"}

@@ -9,7 +9,17 @@ from jobslab.job import Expired, State
 from jobslab.settings import Settings
 from jobslab.stores import Store
 from tests.stores.steps import (
-    EXPIRED, FINISHED, LEASE, RETENTION, cancelled, failed, queued, report, row, running, succeeded,
+    EXPIRED,
+    FINISHED,
+    LEASE,
+    RETENTION,
+    cancelled,
+    failed,
+    queued,
+    report,
+    row,
+    running,
+    succeeded,
 )  # fmt: skip
 
 FORGOTTEN = RETENTION + EXPIRED

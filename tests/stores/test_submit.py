@@ -165,5 +165,5 @@ def test_the_longest_key_is_taken(store: Store) -> None:
 def test_a_store_takes_the_kinds_it_was_opened_with(open_it: Callable[..., Store]) -> None:
     store = open_it(kinds=["bake"])
     assert store.submit("job-1", "bake", {}, now=0).job.kind == "bake"
-    with pytest.raises(UnknownKind, match="'export'.*bake"):
+    with pytest.raises(UnknownKind, match=r"'export'.*bake"):
         store.submit("job-2", "export", {}, now=0)

@@ -1,4 +1,4 @@
-"""What is promised for the job of a worker that died: another gets it, while attempts are left, and nothing is undone."""
+"""What is promised for the job of a worker that died: another gets it while attempts are left; nothing is undone."""
 
 import json
 

@@ -1,10 +1,17 @@
 """Which ways are there to keep a store?  The one list that the whole suite runs over."""
 
-# From a folder of the test's own to the url that `open_store` takes.  A database that joins needs one line here.
-WAYS = {
-    "a file": lambda folder: str(folder / "jobs.db"),
-    "without a file": lambda folder: None,
+from collections.abc import Callable
+from pathlib import Path
+
+from jobslab.stores.database import Database
+from jobslab.stores.sqlite import SQLite
+
+# From a folder of the test's own to a database: the same one whenever it is asked again, where there is a file.
+# A database that joins needs one line here.  What is asked is not whether the disk keeps it, hence OFF.
+WAYS: dict[str, Callable[[Path], Database]] = {
+    "a file": lambda folder: SQLite(str(folder / "jobs.db"), synchronous="OFF"),
+    "without a file": lambda folder: SQLite(),
 }
 
-# Those that a second `open_store`, or a second process, finds again.
+# Those that a second store finds again.
 SHARED = [way for way in WAYS if way != "without a file"]
