@@ -44,7 +44,8 @@ def test_no_text_lies_on_another_and_none_is_cut(name: str, sides: list[Side]) -
     found, whole = boxes(sides)
     assert len(found) > 10
     for text, box in found:
-        assert whole.x0 <= box.x0 and box.x1 <= whole.x1 and whole.y0 <= box.y0 and box.y1 <= whole.y1, text
+        assert whole.x0 <= box.x0 < box.x1 <= whole.x1, text
+        assert whole.y0 <= box.y0 < box.y1 <= whole.y1, text
     for (one, a), (other, b) in itertools.combinations(found, 2):
         assert not a.padded(-0.5).overlaps(b.padded(-0.5)), (one, other)
 
@@ -53,7 +54,8 @@ def test_no_text_lies_on_another_and_none_is_cut(name: str, sides: list[Side]) -
 def test_every_word_of_the_picture_is_in_its_text_too(name: str, sides: list[Side]) -> None:
     found, _ = boxes(sides)
     text = twin(name, sides)
-    for word in {word.strip("“”") for words, _ in found for word in words.split()} - set(timelines.key(sides).split()):
+    seen = {word.strip("“”") for written, _ in found for word in written.split()}
+    for word in seen - set(timelines.key(sides).split()):
         assert word in text or word in NOT_IN_THE_TEXT, word
 
 
