@@ -9,7 +9,10 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Collection, Iterable
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import islice
 from typing import Any
 
 from jobslab.contract import GUARDED, Contract, render, statements, why
@@ -51,6 +54,7 @@ class SQLStore:
         self.settings = settings
         self.kinds = tuple(kinds)
         self.journal = journal
+        self._joined = threading.local()
         try:
             self.contract = open_schema(database, contract)
         except BaseException:
@@ -95,7 +99,7 @@ class SQLStore:
         self._check_submission(kind, params, key, max_attempts)
         text = canonical(params)
         fingerprint = hashlib.sha256(f"{kind} {text}".encode()).hexdigest()
-        with self.database.write() as db:
+        with self._writing() as db:
             now = self._time(db, now)
             run_at = now if run_at is None else not_negative("run_at", run_at)
             job = queued(id, kind, text, owner, key, fingerprint, max_attempts, run_at, correlation_id, rerun_of, now)
@@ -111,15 +115,25 @@ class SQLStore:
 
     def find(self, owner: str, key: str, *, now: float | None = None) -> Job | None:
         """The job that this owner's key stands for, if the contract knows keys and the job is not expired."""
-        with self.database.read() as db:
+        with self._reading() as db:
             job = self._job(db, "find", {"owner": owner, "idempotency_key": key})
             return None if job is None or is_expired(job, self._time(db, now)) else job
+
+    def submit_many(self, jobs: Iterable[Mapping[str, Any]], *, now: float | None = None) -> tuple[Submitted, ...]:
+        """Submit many jobs, each as the arguments of `submit`, in one transaction: all are stored, or when it raises
+        none.  The answers are in the order of the jobs."""
+        numbered = list(enumerate(jobs))
+        # In the order of their keys, so that of two callers with the same keys neither waits for the other in a circle.
+        numbered.sort(key=lambda job: (job[1].get("owner", ""), job[1].get("key") or ""))
+        with self.transaction():
+            submitted = {n: self.submit(**job, now=now) for n, job in numbered}
+        return tuple(submitted[n] for n in sorted(submitted))
 
     # Looking at jobs
 
     def get(self, id: str, *, now: float | None = None) -> Job | Expired | None:
         """The job; or that it is expired, judged by the clock and not by when a purge ran; or None for no such job."""
-        with self.database.read() as db:
+        with self._reading() as db:
             now = self._time(db, now)
             job = one(Job, db.execute("SELECT * FROM jobs WHERE id = :id", {"id": id}))
             if job is not None and not is_expired(job, now):
@@ -135,7 +149,7 @@ class SQLStore:
         """This owner's jobs that are not expired, newest first; `before` is the (created_at, id) of the last one of
         the page before."""
         created_at, id = before or (math.inf, "")
-        with self.database.read() as db:
+        with self._reading() as db:
             now = self._time(db, now)
             rows = db.execute(
                 """SELECT * FROM jobs
@@ -148,27 +162,37 @@ class SQLStore:
 
     def waiting(self) -> int:
         """How many jobs are queued."""
-        with self.database.read() as db:
+        with self._reading() as db:
             return int(db.execute("SELECT count(*) FROM jobs WHERE state = 'QUEUED'").fetchone()[0])
 
     # Claiming a job
 
     def pick(self, *, now: float | None = None) -> Job | None:
         """The job that is due first, or None.  Nothing is written: another may pick the same one."""
-        with self.database.read() as db:
+        with self._reading() as db:
             return self._job(db, "pick", {"now": self._time(db, now)})
 
     def claim(self, id: str, worker: str, lease_seconds: float | None = None, *, now: float | None = None) -> Reply:
         """Take a picked job: a new attempt with a new lease.  The reply carries the job where it landed."""
-        with self.database.write() as db:
+        with self._writing() as db:
             return self._claim(db, id, worker, lease_seconds, self._time(db, now))
 
     def claim_next(self, worker: str, lease_seconds: float | None = None, *, now: float | None = None) -> Reply | None:
         """Pick and claim in one transaction: what a real worker does.  None: nothing is due."""
-        with self.database.write() as db:
+        with self._writing() as db:
             now = self._time(db, now)
             picked = self._job(db, "pick", {"now": now})
             return picked and self._claim(db, picked.id, worker, lease_seconds, now)
+
+    def claim_many(
+        self, worker: str, most: int, lease_seconds: float | None = None, *, now: float | None = None
+    ) -> tuple[Job, ...]:
+        """Claim the jobs that are due first, `most` of them or as many as there are, in one transaction."""
+        if most < 1:
+            raise BadNumber(f"one claims at least 1 job, not {most}")
+        with self.transaction():
+            replies = iter(lambda: self.claim_next(worker, lease_seconds, now=now), None)
+            return tuple(reply.job for reply in islice(replies, most) if reply.job)
 
     # A worker's reports: each names its attempt, and each may be refused
 
@@ -209,7 +233,7 @@ class SQLStore:
 
     def stuck(self, *, now: float | None = None) -> tuple[Stuck, ...]:
         """The running jobs whose lease is over.  Nothing is written."""
-        with self.database.read() as db:
+        with self._reading() as db:
             rows = db.execute(self.sql["stuck"], {"now": self._time(db, now)})
             return tuple(Stuck(id, attempt, bool(left)) for id, attempt, left in rows)
 
@@ -227,7 +251,7 @@ class SQLStore:
     def cancel(self, id: str, actor: str = "lab", *, now: float | None = None) -> Reply:
         """A waiting job is CANCELLED at once; a running one is asked to stop, in the same transaction, and the reply's
         `cancel_requested` says so; a finished one does not change."""
-        with self.database.write() as db:
+        with self._writing() as db:
             now = self._time(db, now)
             reply = self._guarded(db, "cancel", id, actor, now, {})
             if reply.accepted or reply.refused_by == NO_SUCH_JOB:
@@ -242,7 +266,7 @@ class SQLStore:
     def purge(self, *, now: float | None = None) -> int:
         """Delete the finished jobs whose retention is over and remember their ids; forget the ids, and the journal,
         that are older than `settings.expired_seconds`.  Returns how many jobs were deleted."""
-        with self.database.write() as db:
+        with self._writing() as db:
             return self._purge(db, self._time(db, now))
 
     def start_server(self) -> None:
@@ -253,25 +277,38 @@ class SQLStore:
 
     def restart(self) -> None:
         """Leave what a restart of the server leaves: everything, or with persistence off nothing."""
-        with self.database.write() as db:
+        with self._writing() as db:
             for statement in self.sql["restart"].split(";"):
                 db.execute(statement)
+
+    # Several verbs in one transaction
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Make one transaction of all verbs that this thread calls inside: all of them are kept, or none when the body
+        raises.  Whoever needs two answers or none, or saves a commit, uses it."""
+        with self._writing() as db:
+            before, self._joined.db = self._connection(), db
+            try:
+                yield
+            finally:
+                self._joined.db = before
 
     # The whole table as a value, for the lab, the tests and the explorer
 
     def rows(self) -> tuple[Job, ...]:
         """All jobs, by id."""
-        with self.database.read() as db:
+        with self._reading() as db:
             return tuple(Job(*row) for row in db.execute("SELECT * FROM jobs ORDER BY id"))
 
     def events(self) -> tuple[Event, ...]:
         """The journal, oldest first."""
-        with self.database.read() as db:
+        with self._reading() as db:
             return tuple(Event(*row) for row in db.execute("SELECT * FROM events ORDER BY n"))
 
     def load(self, rows: Iterable[Job]) -> None:
         """Make the table hold just these jobs, with an empty journal."""
-        with self.database.write() as db:
+        with self._writing() as db:
             for table in ("jobs", "events", "expired"):
                 db.execute(f"DELETE FROM {table}")
             for row in rows:
@@ -279,8 +316,20 @@ class SQLStore:
 
     # How a verb is carried out
 
+    def _connection(self) -> Connection | None:
+        """That of the transaction which this thread is in, if any."""
+        return getattr(self._joined, "db", None)
+
+    def _writing(self) -> AbstractContextManager[Connection]:
+        db = self._connection()
+        return self.database.write() if db is None else nullcontext(db)
+
+    def _reading(self) -> AbstractContextManager[Connection]:
+        db = self._connection()
+        return self.database.read() if db is None else nullcontext(db)
+
     def _write(self, verb: str, id: str, actor: str, now: float | None, **p: Any) -> Reply:
-        with self.database.write() as db:
+        with self._writing() as db:
             return self._guarded(db, verb, id, actor, self._time(db, now), p)
 
     def _guarded(self, db: Connection, verb: str, id: str, actor: str, now: float, p: dict[str, Any]) -> Reply:
