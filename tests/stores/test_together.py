@@ -79,13 +79,18 @@ def test_a_report_and_the_next_claim_can_be_one_transaction(store: Store) -> Non
     assert [job.state for job in store.rows()] == ["SUCCEEDED", "RUNNING"]
 
 
-def test_of_a_transaction_that_fails_nothing_is_kept(store: Store) -> None:
-    before = running(store, "job-1"), queued(store, "job-2")
-    lines = store.events()
-    with pytest.raises(RuntimeError, match="the body"), store.transaction():
+def report_claim_and_break(store: Store) -> None:
+    with store.transaction():
         store.succeed("job-1", 1, "A", now=1)
         store.claim_next("A", now=1)
         raise RuntimeError("the body")
+
+
+def test_of_a_transaction_that_fails_nothing_is_kept(store: Store) -> None:
+    before = running(store, "job-1"), queued(store, "job-2")
+    lines = store.events()
+    with pytest.raises(RuntimeError, match="the body"):
+        report_claim_and_break(store)
     assert (store.rows(), store.events()) == (before, lines)
     assert store.succeed("job-1", 1, "A", now=1).accepted  # the next one stands alone again
 
