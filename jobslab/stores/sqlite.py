@@ -105,11 +105,15 @@ class SQLite:
         """
         if self.path is None or self._server_lock is not None:
             return
-        db = sqlite3.connect(f"{self.path}-server", isolation_level=None, check_same_thread=False, timeout=0)
+        db, beside = None, f"{self.path}-server"
         try:
+            db = sqlite3.connect(beside, isolation_level=None, check_same_thread=False, timeout=0)
             db.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as wrong:
-            db.close()
+        except sqlite3.DatabaseError as wrong:
+            if db is not None:
+                db.close()
+            if "locked" not in str(wrong):
+                raise StoreError(explain(str(wrong), beside)) from wrong
             raise SecondServer(
                 f"{self} is a store with persistence off and has a server already; stop that one first"
             ) from wrong
