@@ -141,12 +141,14 @@ class SQLite:
         return db
 
     def _use_wal(self, db: sqlite3.Connection) -> None:
-        """Turn WAL on, which ignores the busy timeout while another connection is doing the same."""
+        """Turn WAL on, which ignores the busy timeout while another connection is doing the same.
+
+        Only in an empty database: a store has it already, and a database of something else is not ours to change.
+        """
         give_up = time.monotonic() + self.busy_seconds
         while True:
             try:
-                # Asking first lets a file be read that may not be written.
-                if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal" and self.is_empty(db):
                     db.execute("PRAGMA journal_mode = WAL").fetchone()
                 return
             except sqlite3.OperationalError as wrong:
