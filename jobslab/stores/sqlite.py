@@ -57,7 +57,7 @@ class SQLite:
             db = self._take()
             yield db
         except sqlite3.IntegrityError as wrong:
-            if "jobs.id" not in str(wrong):
+            if "UNIQUE constraint failed: jobs.id" not in str(wrong):
                 raise
             raise IdTaken("a job with this id is there already") from wrong
         except sqlite3.ProgrammingError:
