@@ -197,14 +197,12 @@ def wheel(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return zipfile.ZipFile(next(folder.glob("*.whl")))
 
 
-@pytest.mark.long
 def test_the_wheel_holds_the_whole_package_and_its_data(wheel: zipfile.ZipFile) -> None:
     modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "jobslab").rglob("*.py")}
     assert modules | {"jobslab/data/orders.csv", "jobslab/data/expected.csv"} <= set(wheel.namelist())
     assert wheel.read("jobslab/data/orders.csv") == (ROOT / "data" / "orders.csv").read_bytes()
 
 
-@pytest.mark.long
 def test_the_service_asks_for_neither_jupyter_nor_pandas(wheel: zipfile.ZipFile) -> None:
     name = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
     asked = Parser().parsestr(wheel.read(name).decode()).get_all("Requires-Dist") or []
