@@ -45,4 +45,5 @@ def database(folder: Path) -> PostgreSQL:
     """This folder's database, which makes its own tables when it is opened, as a file does."""
     made = PostgreSQL(schema_url(folder))
     made.migrated = False
+    atexit.register(made.close)  # a test may leave it open, as it may a file
     return made
