@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from jobslab.commands import run
+from jobslab.commands import remote, run, service
 from jobslab.errors import JobslabError
 
 app = typer.Typer(
@@ -19,6 +19,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("run")(run.run)
+app.command("serve")(service.serve)
+app.command("work")(service.work)
+app.command("submit")(remote.submit)
+app.command("watch")(remote.watch)
+app.command("cancel")(remote.cancel)
+app.command("jobs")(remote.jobs)
+app.command("download")(remote.download)
 
 
 @app.callback()
