@@ -1,4 +1,4 @@
-"""What does one racer do?  Submit every key, then claim and finish what there is, sweeping in between, until all is done.
+"""What does one racer do?  Submit every key, then claim and finish what there is, until all is done.
 
 python -m tests.stores.racer FILE NAME KEYS      waits for a line on stdin, and prints the ids of the jobs it did
 """
