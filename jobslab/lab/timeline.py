@@ -59,8 +59,12 @@ def at_work(busy: dict[str, int]) -> str:
 def twin(title: str, sides: Sequence[Side]) -> str:
     """The timeline as text."""
     blocks = [headline(title, sides)]
-    blocks += ["\n".join([f"{side.name} [{side.contract}]", *lines(side.rows)]) for side in sides]
+    blocks += ["\n".join([full_name(side), *lines(side.rows)]) for side in sides]
     return "\n\n".join([*blocks, *difference_in_words(sides)])
+
+
+def full_name(side: Side) -> str:
+    return side.name if side.name == side.contract else f"{side.name} [{side.contract}]"
 
 
 def lines(rows: Sequence[Row]) -> list[str]:
@@ -103,7 +107,7 @@ def difference_in_words(sides: Sequence[Side]) -> Iterator[str]:
 
 def alt(title: str, sides: Sequence[Side]) -> str:
     """The timeline in a few sentences, for the image's alternative text."""
-    ends = (f"{side.name} ({side.contract}) ends with {states(side.rows[-1])}" for side in sides if side.rows)
+    ends = (f"{full_name(side)} ends with {states(side.rows[-1])}" for side in sides if side.rows)
     parts = ["Timeline of " + headline(title, sides), *difference_in_words(sides), "; ".join(ends)]
     return ". ".join(parts) + "."
 
@@ -386,7 +390,7 @@ def draw_head(axes: "Axes", place: Layout, n: int, side: Side) -> None:
     """The run's name, its contract, and the names of its lanes, every other one a line lower."""
     x = place.lefts[n] + 0.06
     write(axes, x, 0.42, side.name, NORMAL, bold=True)
-    write(axes, x, 0.58, side.contract, SMALL, GREY)
+    write(axes, x, 0.58, side.contract if side.contract != side.name else "", SMALL, GREY)
     for k, name in enumerate(place.lanes):
         write(axes, place.lane(n, name), HEAD - 0.22 + 0.12 * (k % 2), name, SMALL, centre=True)
     for k, job in enumerate(place.jobs[n]):

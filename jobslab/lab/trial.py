@@ -15,7 +15,7 @@ from jobslab.lab.place import here
 from jobslab.lab.running import Row
 from jobslab.lab.running import run as run_here
 from jobslab.lab.scenarios import SCENARIOS, Scenario, scenario
-from jobslab.lab.schedule import Schedule, read
+from jobslab.lab.schedule import Schedule, parse
 from jobslab.lab.timeline import Side, states, step_and_label, twin, words
 
 if TYPE_CHECKING:
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 
 class Trial(NamedTuple):
-    """One run: what it is called, which contract was in force, what was done and what came of it."""
+    """One run: of what, what it is called, which contract was in force, what was done and what came of it."""
 
+    title: str
     name: str
     contract: Contract
     schedule: Schedule
@@ -45,7 +46,7 @@ class Trial(NamedTuple):
         return {row.label: row.answer for row in self.rows if row.label}[label]
 
     def __str__(self) -> str:
-        return twin("run", [self.side])
+        return twin(self.title, [self.side])
 
     def __repr__(self) -> str:
         return str(self)
@@ -62,8 +63,13 @@ def run(what: str | Scenario, how: str | Contract | None = None) -> Trial:
     UnknownFlag.
     """
     trial = plan(what, how)
+    return rerun(trial, trial.schedule)
+
+
+def rerun(trial: Trial, schedule: Schedule) -> Trial:
+    """The trial with another schedule, run anew."""
     with here(trial.contract) as place:
-        return trial._replace(rows=tuple(run_here(trial.schedule, place)))
+        return trial._replace(schedule=schedule, rows=tuple(run_here(schedule, place)))
 
 
 def plan(what: str | Scenario, how: str | Contract | None = None) -> Trial:
@@ -71,12 +77,12 @@ def plan(what: str | Scenario, how: str | Contract | None = None) -> Trial:
     scene = what if isinstance(what, Scenario) else next((s for s in SCENARIOS if s.name == what), None)
     if scene is None:
         contract = contract_of(how if how is not None else "all")
-        return Trial(str(contract), contract, read(str(what)), ())
+        return Trial("one schedule", str(contract), contract, parse(str(what)), ())
     for variant in scene.variants:
         if how is None or how == variant.name:
-            return Trial(variant.name, variant.contract, scene.schedule(variant), ())
+            return Trial(scene.name, variant.name, variant.contract, scene.schedule(variant), ())
     contract = contract_of(how)
-    return Trial(str(contract), contract, scene.schedule(scene.variants[-1]), ())
+    return Trial(scene.name, str(contract), contract, scene.schedule(scene.variants[-1]), ())
 
 
 def contract_of(how: str | Contract | None) -> Contract:

@@ -118,7 +118,7 @@ def test_a_picture_is_an_image_with_alternative_text_and_a_text_twin() -> None:
     data, metadata = picture._repr_mimebundle_()
     assert set(data) == {"image/png", "text/plain"}
     assert data["text/plain"] == str(picture) == repr(picture) == twin("small", sides).strip()
-    assert metadata["image/png"]["alt"] == "Timeline of small: 1 steps. one (all) ends with job-1 QUEUED attempt 0."
+    assert metadata["image/png"]["alt"] == "Timeline of small: 1 steps. one [all] ends with job-1 QUEUED attempt 0."
     pixels = struct.unpack(">I", picture.png[16:20])[0]
     assert metadata["image/png"]["width"] == round(pixels * 96 / 160)
 

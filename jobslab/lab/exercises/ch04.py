@@ -1,0 +1,63 @@
+"""The exercises of chapter 04, the process died."""
+
+from jobslab.lab.exercises.exercise import Exercise, Wrong
+from jobslab.lab.exercises.judges import at_work_together, final_state, happens, reaches
+
+EXERCISES = (
+    Exercise(
+        "04.1",
+        "A renewal",
+        "predict",
+        3,
+        """The lease is 10 units. What does the job look like at the end of this schedule, under the full contract?
+
+    client submits / A claims next / 8 units pass / A renews / 8 units pass / sweep
+
+- `"a"`  job-1 QUEUED attempt 1
+- `"b"`  job-1 RUNNING attempt 1
+- `"c"`  job-1 FAILED attempt 1""",
+        happens(
+            "client submits / A claims next / 8 units pass / A renews / 8 units pass / sweep",
+            "all",
+            {"a": "job-1 QUEUED attempt 1", "b": "job-1 RUNNING attempt 1", "c": "job-1 FAILED attempt 1"},
+            of=final_state,
+        ),
+        "b",
+        "A renewal makes the lease start anew: it is good until 18, and the sweep looks at 16.",
+        ("Write down until when the lease is good, after the claim and after the renewal.", "8 + 10 is more than 16."),
+        (
+            Wrong("a", "A lease is not counted from the claim: a renewal starts it anew."),
+            Wrong("c", "A sweep fails a job only when its lease is over and no attempt is left."),
+        ),
+    ),
+    Exercise(
+        "04.3",
+        "Twice at once",
+        "break it",
+        10,
+        """The full contract is in force. Write a schedule after which two workers are at work on one job at once, each
+sure that it is the only one. No worker may crash, and no server restart.
+
+Steps are `client submits`, `A claims next`, `20 units pass`, `sweep` and so on, with ` / ` between them.""",
+        reaches("two workers are at work on one job", "all", at_work_together, longest=8),
+        "client submits / A claims next / 11 units pass / sweep / B claims next",
+        "A lease is a promise about time, and A was slower than its lease. It is alive, and knows nothing of B. "
+        "That is why the lease must be longer than the longest pause between two renewals, and why no lease, "
+        "however long, gives more than *at least once*.",
+        (
+            "B gets the job only when somebody has put it back into the queue.",
+            "The sweeper puts it back when the lease is over, whether A is alive or not.",
+        ),
+        (
+            Wrong("client submits / A claims next / B claims next", "Nothing is queued when B asks: A has the job."),
+            Wrong(
+                "client submits / A claims next / 5 units pass / sweep / B claims next",
+                "The lease is good for 10 units: this sweep finds nothing.",
+            ),
+            Wrong(
+                "client submits / A claims next / A crashes / 11 units pass / sweep / B claims next",
+                "A is dead here: B is the only one at work.",
+            ),
+        ),
+    ),
+)
