@@ -19,9 +19,10 @@ from urllib.parse import quote
 from jobslab.errors import SourceError
 
 MAGIC = b"SQLite format 3\0"  # how every SQLite file begins (https://sqlite.org/fileformat2.html, section 1.3)
+BUSY_SECONDS = 5  # how long a read waits for somebody else's lock
 
 # A number that the database gives back as the same: 01234 is a postal code, and nineteen digits are an id.
-NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?\Z")
+NUMBER = re.compile(r"-?(?=[\d.]{1,15}\Z)(0|[1-9]\d*)(\.\d+)?\Z", re.ASCII)
 
 
 def sample() -> Path:
@@ -61,7 +62,7 @@ def as_database(path: Path | str, directory: Path | str) -> Path:
 def connect(path: Path) -> sqlite3.Connection:
     """A connection that can't write; the caller closes it.  Raises sqlite3.OperationalError."""
     uri = f"file:{quote(str(path.absolute()))}?mode=ro"
-    return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS)
 
 
 def table_names(db: sqlite3.Connection) -> list[str]:
@@ -172,6 +173,7 @@ def _fill(database: Path, table: str, rows: Iterator[dict[str, str]]) -> None:
 
     header, tracker, texts = next(rows), TypeTracker(), set[str]()
     with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")  # it is loaded again at the next start
         made: Any = Database(connection)[table]
         made.create(dict.fromkeys(header, str))
         made.insert_all(tracker.wrap(_watched(rows, texts)))
