@@ -20,6 +20,7 @@ class Settings:
     queue_limit: int = 10_000  # waiting jobs, beyond which a new one is refused (503)
     body_bytes: int = 1024 * 1024  # of a request
     poll_seconds: float = 0.5  # how often an idle worker asks for work
+    grace_seconds: float = 10  # what a job in hand has to finish in, once its worker is asked to end
 
     @property
     def renew_seconds(self) -> float:

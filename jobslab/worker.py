@@ -8,6 +8,7 @@
 report can be late, lost or delivered twice without a second model of the worker.
 """
 
+import json
 import logging
 import random
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -118,6 +119,14 @@ def step(store: Store, worker: Worker, now: float | None = None) -> Worker:
     return worker if request is None else observe(worker, request, deliver(store, request, now))
 
 
+def claim(store: Store, worker: Worker) -> tuple[Worker, Job | None]:
+    """The worker, idle so far, after it has asked for work, and the job that it has in hand now."""
+    request = decide(worker)
+    assert request is not None, "an idle worker asks for work"
+    reply = deliver(store, request)
+    return observe(worker, request, reply), reply and reply.job
+
+
 # What tasks raise, and what a task is
 
 
@@ -142,12 +151,15 @@ class Transient(Exception):
 Task = Callable[[Job], Generator[float, None, Any]]
 
 
+def begun(task: Task, job: Job) -> Generator[float, None, Any]:
+    """The task at work on this job; whatever is wrong with it shows at its first chunk."""
+    return (yield from task(job))
+
+
 def next_news(chunks: Iterator[float], wait_seconds: Callable[[], float]) -> News:
     """Let the task do its next chunk: its progress, or how it ended.  No traceback leaves the worker."""
     try:
-        return News("progress", (("progress", min(next(chunks), ALMOST)),))
-    except StopIteration as end:
-        return News("succeed", (("result", end.value),))
+        return chunk(chunks)
     except Permanent as wrong:
         return News("fail", (("error", wrong.error),))
     except Transient as wrong:
@@ -155,6 +167,27 @@ def next_news(chunks: Iterator[float], wait_seconds: Callable[[], float]) -> New
     except Exception:
         log.exception("a task ended in an error that it does not name")
         return News("fail", (("error", Error("internal error", "the task ended in an error that it does not name")),))
+
+
+def chunk(chunks: Iterator[float]) -> News:
+    """The news of a chunk that went well.  A progress or a result that can't be told is the task's error: it must not
+    be the worker's."""
+    try:
+        done = next(chunks)
+    except StopIteration as end:
+        json.dumps(end.value, allow_nan=False)
+        return News("succeed", (("result", end.value),))
+    if not 0 <= done <= 1:
+        raise ValueError(f"a progress is from 0 to 1, not {done}")
+    return News("progress", (("progress", min(done, ALMOST)),))
+
+
+def leave(chunks: Generator[float, None, Any]) -> None:
+    """End the task where it stands, and let it clean up."""
+    try:
+        chunks.close()
+    except Exception:
+        log.exception("a task could not clean up after itself")
 
 
 ALMOST = 0.999  # the last chunk is done, and the job is not: 100 % is what `succeed` writes
@@ -171,6 +204,27 @@ def report(store: Store, worker: Worker, news: News) -> Worker:
     return step(store, worker) if worker.news is not None else worker
 
 
+def report_chunk(store: Store, worker: Worker, news: News) -> Worker:
+    """The worker after it has told its progress; one that is asked to stop says at once that it has."""
+    worker = report(store, worker, news)
+    return report(store, worker, News("renew")) if worker.asked_to_stop else worker  # `tell` makes it a stop
+
+
+def labour(
+    worker: Worker, chunks: Iterator[float], wait_seconds: Callable[[], float], told: Callable[[Worker, News], Worker]
+) -> tuple[Worker, News | None]:
+    """Let the task work, chunk by chunk; `told` gives the worker after its progress was reported.
+
+    Ends with the task's last word, not reported yet; or with None, when the job is not this worker's any more.
+    """
+    while worker.working:
+        news = next_news(chunks, wait_seconds)
+        if news.verb != "progress":
+            return worker, news
+        worker = told(worker, news)
+    return worker, None
+
+
 def perform(store: Store, worker: Worker, job: Job, task: Task, clock: Clock, rng: random.Random) -> Worker:
     """Carry out the job that this worker has claimed; the worker afterwards, idle.
 
@@ -178,15 +232,19 @@ def perform(store: Store, worker: Worker, job: Job, task: Task, clock: Clock, rn
     leaves the task as soon as a report is refused: the job is somebody else's, or over.
     """
     renewed = clock.elapsed()
-    chunks = task(job)
-    while worker.working:
-        worker = report(store, worker, next_news(chunks, lambda: retry_wait(store.settings, job.attempt, rng)))
-        due = clock.elapsed() - renewed >= store.settings.renew_seconds
-        if worker.working and (due or worker.asked_to_stop):
-            worker = report(store, worker, News("renew"))  # `tell` makes it a stop where one was asked for
+
+    def told(worker: Worker, news: News) -> Worker:
+        nonlocal renewed
+        worker = report_chunk(store, worker, news)
+        if worker.working and clock.elapsed() - renewed >= store.settings.renew_seconds:
+            worker = report(store, worker, News("renew"))
             renewed = clock.elapsed()
-    chunks.close()
-    return worker
+        return worker
+
+    chunks = begun(task, job)
+    worker, last_word = labour(worker, chunks, lambda: retry_wait(store.settings, job.attempt, rng), told)
+    leave(chunks)
+    return worker if last_word is None else report(store, worker, last_word)
 
 
 def run(
@@ -207,14 +265,11 @@ def run(
         if clock.elapsed() - swept >= store.settings.renew_seconds:
             sweep(store, name)
             swept = clock.elapsed()
-        request = decide(worker)
-        assert request is not None, "an idle worker asks for work"
-        reply = deliver(store, request)
-        if reply is None or reply.job is None:
+        worker, job = claim(store, worker)
+        if job is None:
             clock.sleep(store.settings.poll_seconds)
             continue
-        job = reply.job
-        worker = perform(store, observe(worker, request, reply), job, task_for(tasks, job), clock, rng)
+        worker = perform(store, worker, job, task_for(tasks, job), clock, rng)
         yield job
 
 
