@@ -11,7 +11,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -106,7 +106,8 @@ def staged(results: Path, name: str) -> Iterator[IO[str]]:
     except OSError as wrong:
         raise Transient("results unavailable", f"the result can't be written just now: {wrong.strerror}") from wrong
     finally:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
 
 
 def measured(file: IO[str]) -> tuple[int, str]:
