@@ -44,6 +44,13 @@ CREATE UNIQUE INDEX one_job_per_key ON jobs (owner, idempotency_key) WHERE {dedu
 
 CREATE INDEX unfinished_jobs ON jobs (state, run_at, created_at, id) WHERE state = 'QUEUED' OR state = 'RUNNING';
 
+-- One serves a page of an owner's jobs, the other a purge: without them each reads a million finished jobs to find
+-- none, and the purge keeps the writers waiting meanwhile.
+
+CREATE INDEX newest_jobs ON jobs (owner, created_at, id);
+
+CREATE INDEX finished_jobs ON jobs (expires_at) WHERE expires_at IS NOT NULL;
+
 CREATE TABLE events (
   n {counted} PRIMARY KEY,
   at DOUBLE PRECISION NOT NULL,
