@@ -199,7 +199,8 @@ def wheel(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def test_the_wheel_holds_the_whole_package_and_its_data(wheel: zipfile.ZipFile) -> None:
     files = {path for path in (ROOT / "jobslab").rglob("*.*") if path.suffix in {".py", ".sql", ".html", ".css", ".js"}}
-    assert {path.relative_to(ROOT).as_posix() for path in files} | {"jobslab/data/orders.csv", "jobslab/data/expected.csv"} <= set(wheel.namelist())
+    expected = {path.relative_to(ROOT).as_posix() for path in files}
+    assert expected | {"jobslab/data/orders.csv", "jobslab/data/expected.csv"} <= set(wheel.namelist())
     assert wheel.read("jobslab/data/orders.csv") == (ROOT / "data" / "orders.csv").read_bytes()
 
 
