@@ -164,7 +164,7 @@ class OverHTTP:
     def _asking(self, timeout_seconds: float) -> JobClient:
         """A client that is connected: the first request pays for that and for imports, and must not be timed."""
         client = self._server.enter_context(JobClient(self._address, timeout_seconds=timeout_seconds))
-        client.http.get("/jobs", timeout=PATIENT_SECONDS)
+        client.ask("GET", "/jobs", timeout_seconds=PATIENT_SECONDS)
         return client
 
     def now(self) -> float:

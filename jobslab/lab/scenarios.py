@@ -242,7 +242,7 @@ def lines(scenario: Scenario, variant: Variant, rows: Iterable[Row]) -> list[Lin
     """The labelled rows beside what is expected of them."""
     column = (scenario.name, variant.name, str(variant.contract))
     must = {line.step: line.expected for line in expected() if line[:3] == column}
-    return [Line(*column, step, must.get(step), answer) for step, answer in answers(rows).items()]
+    return [Line(*column, row.label, must.get(row.label), row.answer) for row in rows if row.label]
 
 
 class Expected(NamedTuple):
