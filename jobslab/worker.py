@@ -242,8 +242,10 @@ def perform(store: Store, worker: Worker, job: Job, task: Task, clock: Clock, rn
         return worker
 
     chunks = begun(task, job)
-    worker, last_word = labour(worker, chunks, lambda: retry_wait(store.settings, job.attempt, rng), told)
-    leave(chunks)
+    try:
+        worker, last_word = labour(worker, chunks, lambda: retry_wait(store.settings, job.attempt, rng), told)
+    finally:
+        leave(chunks)
     return worker if last_word is None else report(store, worker, last_word)
 
 
