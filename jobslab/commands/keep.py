@@ -22,6 +22,8 @@ def keeping(directory: Path, names: Iterable[str]) -> Iterator[Path]:
     """Where to make files of these names; those that are made are in `directory` afterwards.  Raises CanNotKeep."""
     taken: list[Path] = []
     new = not directory.exists()
+    if not new and not directory.is_dir():
+        raise CanNotKeep(f"{directory} is a file; name a directory")
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".jobslab-", dir=directory) as beside:

@@ -92,7 +92,7 @@ def scenario(shown: Shown, page: Page) -> Iterator[RenderableType]:
     yield side_by_side(shown, page)
     for one in shown.columns:
         if one.file:
-            yield Text(f"kept: {one.file}", overflow="fold")
+            yield unwrapped(f"kept: {one.file}")
 
 
 def side_by_side(shown: Shown, page: Page) -> Table:
@@ -219,8 +219,12 @@ def sql_in_force(report: Report, contract: Contract) -> Iterator[RenderableType]
     """The statements of these runs, as they stand under one contract; their lines are not wrapped."""
     yield rule(f"the statements in force, flags on: {contract}")
     for verb, statement in sql(report, contract).items():
-        # In a group, or rich joins it to its neighbours and forgets that it may not be wrapped.
-        yield Group(Text.assemble((f"-- {verb}\n", "dim"), statement, "\n", no_wrap=True, overflow="ignore"))
+        yield unwrapped((f"-- {verb}\n", "dim"), statement, "\n")
+
+
+def unwrapped(*parts: str | tuple[str, str]) -> RenderableType:
+    """Lines as long as they are, for copying; in a group, or rich forgets that they may not be wrapped."""
+    return Group(Text.assemble(*parts, no_wrap=True, overflow="ignore"))
 
 
 # The last lines
