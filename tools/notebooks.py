@@ -7,6 +7,8 @@ Normal form: fixed metadata, ids of cells that stay, counts from 1, no times, no
 learner would see changed, and nothing else.  A cell that raises without saying so in its tags ends the run.
 """
 
+import copy
+import os
 import re
 import sys
 from pathlib import Path
@@ -28,26 +30,27 @@ RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f-]{27})?")
 def main(arguments: list[str]) -> None:
     for path in [Path(name) for name in arguments] or sorted(FOLDER.glob("*.ipynb")):
         before = path.read_text(encoding="utf-8")
-        after = written(executed(nbformat.reads(before, as_version=4), path.parent))
+        after = normal_text(executed(nbformat.reads(before, as_version=4), path.parent))
         path.write_text(after, encoding="utf-8", newline="\n")
         print(f"{path.name}: {'the same' if after == before else 'changed'}")
 
 
-def executed(notebook: Any, folder: Path) -> Any:
-    """The notebook run in this environment's kernel.  Raises CellExecutionError."""
+def executed(notebook: Any, folder: Path, env: dict[str, str] | None = None, allow_errors: bool = False) -> Any:
+    """The notebook run in this environment's kernel.  Raises CellExecutionError, unless errors are allowed."""
     client = NotebookClient(
         notebook,
         timeout=CELL_SECONDS,
         kernel_name="python3",
         record_timing=False,
+        allow_errors=allow_errors,
         resources={"metadata": {"path": str(folder)}},
     )
-    return client.execute()
+    return client.execute(env={**os.environ, **(env or {})})
 
 
-def written(notebook: Any) -> str:
-    """The normal form as text."""
-    return str(nbformat.writes(normal(notebook), version=4)) + "\n"
+def normal_text(notebook: Any) -> str:
+    """The normal form as text; the notebook itself is left as it is."""
+    return str(nbformat.writes(normal(copy.deepcopy(notebook)), version=4)) + "\n"
 
 
 def normal(notebook: Any) -> Any:

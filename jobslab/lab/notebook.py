@@ -10,6 +10,7 @@ outputs the same for everybody: the width of tables, and errors that are one sen
     panel()                                              switches to play with
 """
 
+from importlib import import_module
 from typing import Any
 
 from jobslab.contract import FLAGS, Contract
@@ -18,6 +19,7 @@ from jobslab.lab import timeline as timelines
 from jobslab.lab.clause import diff, sql
 from jobslab.lab.exercises import ___, exercise, predict
 from jobslab.lab.picture import Picture
+from jobslab.lab.text import as_html
 from jobslab.lab.trial import Trial, database, jobs, journal, run, side_by_side, variants
 from jobslab.lab.verdicts import verdicts
 
@@ -34,8 +36,6 @@ WIDTH = 160  # characters of a table, before it is broken in two
 
 def need(package: str, why: str) -> Any:
     """The package, imported.  Raises MissingExtra, one sentence that says what to do."""
-    from importlib import import_module
-
     try:
         return import_module(package)
     except ImportError as missing:
@@ -52,6 +52,9 @@ def set_up() -> None:
     """Tables as wide as a page and never cut; a user's mistake is one sentence, not a traceback."""
     pandas = need("pandas", "it makes the tables")
     pandas.set_option("display.width", WIDTH, "display.max_columns", None, "display.max_colwidth", None)
+    shell = need("IPython", "it shows the outputs").get_ipython()
+    if shell is not None:
+        shell.display_formatter.formatters["text/html"].for_type(pandas.DataFrame, as_html)
     JobslabError._render_traceback_ = one_sentence  # type: ignore[attr-defined]
 
 

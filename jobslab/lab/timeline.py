@@ -389,8 +389,9 @@ def draw_step_line(axes: "Axes", y: float, text: str) -> None:
 def draw_head(axes: "Axes", place: Layout, n: int, side: Side) -> None:
     """The run's name, its contract, and the names of its lanes, every other one a line lower."""
     x = place.lefts[n] + 0.06
-    write(axes, x, 0.42, side.name, NORMAL, bold=True)
-    write(axes, x, 0.58, side.contract if side.contract != side.name else "", SMALL, GREY)
+    if side.name != side.contract:
+        write(axes, x, 0.42, side.name, NORMAL, bold=True)
+    write(axes, x, 0.58, f"contract: {side.contract}", SMALL, GREY)
     for k, name in enumerate(place.lanes):
         write(axes, place.lane(n, name), HEAD - 0.22 + 0.12 * (k % 2), name, SMALL, centre=True)
     for k, job in enumerate(place.jobs[n]):

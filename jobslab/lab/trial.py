@@ -16,6 +16,7 @@ from jobslab.lab.running import Row
 from jobslab.lab.running import run as run_here
 from jobslab.lab.scenarios import SCENARIOS, Scenario, scenario
 from jobslab.lab.schedule import Schedule, parse
+from jobslab.lab.text import as_html
 from jobslab.lab.timeline import Side, states, step_and_label, twin, words
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Trial(NamedTuple):
         return str(self)
 
     def _repr_html_(self) -> str:
-        return str(frame(self).to_html())
+        return as_html(frame(self))
 
 
 def run(what: str | Scenario, how: str | Contract | None = None) -> Trial:
@@ -118,8 +119,7 @@ def frame(trial: Trial) -> "pd.DataFrame":
     import pandas as pd
 
     cells = [(f"{row.at:g}", step_and_label(row), words(row), states(row)) for row in trial.rows]
-    index = pd.Index([row.n for row in trial.rows], name="n")
-    return pd.DataFrame(cells, columns=["t", "step", "answer", "jobs"], index=index)
+    return pd.DataFrame(cells, columns=["t", "step", "answer", "jobs"], index=[row.n for row in trial.rows])
 
 
 def side_by_side(*trials: Trial) -> "pd.DataFrame":
@@ -130,7 +130,7 @@ def side_by_side(*trials: Trial) -> "pd.DataFrame":
     columns = {trial.name: answers(trial.rows, labelled) for trial in trials}
     steps = list(dict.fromkeys(step for column in columns.values() for step in column))
     table = {name: [column.get(step, "") for step in steps] for name, column in columns.items()}
-    return pd.DataFrame(table, index=pd.Index(steps, name="step"))
+    return pd.DataFrame(table, index=steps)
 
 
 def answers(rows: Sequence[Row], labelled: bool) -> dict[str, str]:
@@ -140,8 +140,7 @@ def answers(rows: Sequence[Row], labelled: bool) -> dict[str, str]:
 
 
 JOB_COLUMNS = ("id", "state", "attempt", "max_attempts", "worker", "lease_until", "progress", "result", "error")
-EVENT_COLUMNS = ("n", "at", "job_id", "actor", "verb", "attempt", "accepted", "refused_by", "state_before",
-                 "state_after")  # fmt: skip
+EVENT_COLUMNS = ("at", "job_id", "actor", "verb", "attempt", "accepted", "refused_by", "state_before", "state_after")
 
 
 def jobs(trial: Trial, *more: str) -> "pd.DataFrame":
@@ -160,9 +159,7 @@ def table(trial: Trial, name: str, columns: Sequence[str]) -> "pd.DataFrame":
 
     with database(trial) as db:
         rows = [[plain(row[column]) for column in columns] for row in db[name].rows]
-    first, *rest = columns
-    index = pd.Index([row[0] for row in rows], name=first)
-    return pd.DataFrame([row[1:] for row in rows], columns=pd.Index(rest), index=index)
+    return pd.DataFrame(rows, columns=list(columns), index=range(1, len(rows) + 1))
 
 
 def plain(value: Any) -> str:

@@ -262,7 +262,7 @@ def verdicts(*trials: Trial, every: bool = False) -> "pd.DataFrame":
     columns = {trial.name: [told[trial.name][name].verdict for name in names] for trial in trials}
     for trial in trials:
         columns[trial.name].append("yes: " + "; ".join(faults(trial)) if faults(trial) else "no")
-    return pd.DataFrame(columns, index=pd.Index([*names, FAULT], name="promise"))
+    return pd.DataFrame(columns, index=[*names, FAULT])
 
 
 def violated(trial: Trial) -> list[str]:
