@@ -2,6 +2,7 @@
 # make test    what a newcomer runs: all but the long tests, the notebooks included
 # make check   the long tests
 # make bench   the measurements
+# make readme  writes the parts of README.md that are made from the code
 # make clean   removes what these make, .venv too
 #
 # Each installs into .venv first if that is missing or older than pyproject.toml or constraints.txt.
@@ -12,7 +13,7 @@ PYTHON ?= python3
 # Notebooks and tests start `jobslab` by its name. Paths below stay relative: the checkout may lie in a folder with spaces.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: run test check bench install clean
+.PHONY: run test check bench readme install clean
 
 run: .venv/installed
 	@.venv/bin/jobslab run
@@ -25,6 +26,9 @@ check: .venv/installed
 
 bench: .venv/installed
 	.venv/bin/python -m bench
+
+readme: .venv/installed
+	.venv/bin/python tools/readme.py
 
 install: .venv/installed
 
