@@ -18,6 +18,7 @@ from fastapi import Depends, FastAPI, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse, PlainTextResponse, StreamingResponse
+from pydantic.json_schema import SkipJsonSchema
 from starlette.background import BackgroundTask
 from starlette.routing import Match
 
@@ -96,6 +97,8 @@ async def owner(request: Request) -> str:
     return told
 
 
+Optional = str | SkipJsonSchema[None]  # a text that may be left out; it is never null
+
 Owner = Annotated[str, Depends(owner)]
 
 
@@ -107,8 +110,11 @@ async def body(request: Request, owner: Owner) -> bytes:
 async def key(
     request: Request,
     idempotency_key: Annotated[
-        str | None,
-        Header(description="1 to 255 visible ASCII characters, in double quotes or bare; makes a repeated POST safe"),
+        Optional,
+        Header(
+            description="1 to 255 visible ASCII characters, in double quotes or bare; makes a repeated POST safe",
+            json_schema_extra={"pattern": intake.KEY_PATTERN},
+        ),
     ] = None,
 ) -> str | None:
     return intake.idempotency_key(request.headers.getlist("idempotency-key"))
@@ -175,7 +181,13 @@ class Service:
         self,
         owner: Owner,
         limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="jobs of a page")] = PAGE,
-        before: Annotated[str | None, Query(description="where the page begins, as `next` says it")] = None,
+        before: Annotated[
+            Optional,
+            Query(
+                description="where the page begins, as `next` says it",
+                json_schema_extra={"pattern": intake.POSITION.pattern},
+            ),
+        ] = None,
     ) -> Response:
         """The caller's own jobs, newest first, in pages."""
         found = self.store.list(owner, limit=limit + 1, before=intake.position(before), now=self.now())
@@ -186,7 +198,7 @@ class Service:
         request: Request,
         id: str,
         owner: Owner,
-        if_none_match: Annotated[str | None, Header(description="an `ETag`: 304 while the status is the same")] = None,
+        if_none_match: Annotated[Optional, Header(description="an `ETag`: 304 while the status is the same")] = None,
     ) -> Response:
         """The job's status: 200 in every state, failed included."""
         told = status(self.mine(id, owner))

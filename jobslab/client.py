@@ -353,7 +353,7 @@ def news(last: Answer | None) -> dict[str, Any] | None:
 def is_done(job: dict[str, Any]) -> bool:
     """`done` decides where it is said; where it is not, a state that is not known is not done."""
     done = job.get("done")
-    return done if isinstance(done, bool) else job.get("state") in TERMINAL
+    return done if isinstance(done, bool) else str(job.get("state")) in TERMINAL
 
 
 def retry_after(text: str | None, now: float) -> float | None:

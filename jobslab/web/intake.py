@@ -17,10 +17,14 @@ DEEPEST = 64  # objects and arrays within each other
 HEADER_BYTES = 32 * 1024  # of all names and values together
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+POSITION = re.compile(r"^([0-9]{1,15}(?:\.[0-9]{1,20})?),([A-Za-z0-9_-]{1,64})$")
 UNREADABLE = re.compile("[\x00\ud800-\udfff]")
 
 # RFC 9651, section 3.3.3: visible characters and spaces in double quotes, a backslash before a quote or a backslash.
 QUOTED = re.compile(r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"\Z')
+
+# What /openapi.json says of a key, in either form; the store has the last word.
+KEY_PATTERN = r"""^([!#-~][!-~]{0,254}|"([!#-\[\]-~]|\\["\\]){1,255}")$"""
 
 # https://www.w3.org/TR/trace-context/#traceparent-header: version 00 has four fields, a later one may have more.
 TRACEPARENT = re.compile(
@@ -163,7 +167,7 @@ def position(text: str | None) -> tuple[float, str] | None:
     """Where a page begins: (created_at, id) of the last job of the page before."""
     if text is None:
         return None
-    told = re.match(r"([0-9]{1,15}(?:\.[0-9]{1,20})?),(.*)", text)
-    if told is None or not ID.match(told[2]):
+    told = POSITION.match(text)
+    if told is None:
         raise Refused("bad-query", "before is what the link `next` of a page says")
     return float(told[1]), told[2]
