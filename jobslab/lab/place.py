@@ -127,8 +127,8 @@ class Process:
         self.let_go()
 
     def let_go(self) -> None:
-        """Close its input, which ends it, and wait for that."""
-        self._popen.communicate()
+        """Close its input, which ends it, and wait for that.  Raises subprocess.TimeoutExpired."""
+        self._popen.communicate(timeout=PATIENT_SECONDS)
 
 
 class Spare:

@@ -65,6 +65,15 @@ def test_the_lost_answer_comes_after_the_commit_and_after_the_client_gave_up(htt
         assert [job.id for job in place.store.rows()] == ["job-1"]
 
 
+def test_the_next_step_waits_for_the_commit_however_early_the_client_gives_up(
+    http: Opens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "GIVES_UP_SECONDS", 0.001)
+    for _ in range(3):
+        with http(Contract(), None) as place:
+            assert [job.id for job in run(parse("client submits / response lost"), place)[0].jobs] == ["job-1"]
+
+
 def test_a_client_that_waits_gets_the_late_answer(http: Opens) -> None:
     with http(Contract(), None) as place:
         place.client.ask("POST", "/lab/late")
