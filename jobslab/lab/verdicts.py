@@ -84,19 +84,18 @@ def at_stake(tried: Sequence[Moment], broken: Callable[[Moment], bool]) -> Told:
 
 def one_job_per_intent(run: list[Moment]) -> Told:
     """An intent is a client's submit and each time that it is sent again."""
-    made: dict[str, int] = {}
-    sends: dict[str, int] = {}
-    broken = None
+    made: dict[str, set[str]] = {}
+    tried, broken = False, None
     for moment in run:
-        if moment.row.verb not in ("submit", "submit again"):
-            continue
-        if moment.row.verb == "submit":
-            made[moment.row.actor] = sends[moment.row.actor] = 0
-        made[moment.row.actor] += len(moment.row.jobs) - len(moment.before)
-        sends[moment.row.actor] += 1
-        if made[moment.row.actor] > 1:
+        if moment.row.verb in ("submit", "submit again") and moment.happens:
+            again = moment.row.verb == "submit again"
+            tried = tried or again
+            new = {job.id for job in moment.row.jobs} - {job.id for job in moment.before}
+            made[moment.row.actor] = (made.get(moment.row.actor, set()) if again else set()) | new
+        there = {job.id for job in moment.row.jobs}
+        if any(len(ids & there) > 1 for ids in made.values()):
             broken = broken or moment.row.n
-    return Told(any(times > 1 for times in sends.values()), broken)
+    return Told(tried, broken)
 
 
 def is_kept(run: list[Moment]) -> Told:

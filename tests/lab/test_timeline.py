@@ -20,7 +20,7 @@ PICTURES = [
 
 
 # Its own title, the names of lanes and marks; "gone" and the arrow stand for "no job" and for a step of its own.
-NOT_IN_THE_TEXT = ("a", "title", "server", "store", "sweeper", "◆", "gone", "→")
+NOT_IN_THE_TEXT = ("a", "title", "server", "store", "sweeper", "◆", "gone", "→", "contract:")
 
 
 def rows(text: str, contract: str = "all") -> list[Row]:

@@ -8,6 +8,7 @@ from jobslab.contract import Contract
 from jobslab.lab.exercises.answer import RIGHT, WRONG, Feedback, is_blank
 from jobslab.lab.exercises.exercise import Judge, NotAttempted
 from jobslab.lab.place import here
+from jobslab.lab.running import LOST
 from jobslab.lab.running import run as run_here
 from jobslab.lab.schedule import parse
 from jobslab.lab.timeline import hands, states, words
@@ -63,14 +64,14 @@ def reaches(
             return Feedback(WRONG, f"That is {len(trial.rows)} steps; {longest} are enough.", schedule=steps(trial))
         if reached(trial):
             return Feedback(RIGHT, f"{goal}, in {len(trial.rows)} steps", promise, steps(trial))
-        return Feedback(WRONG, f"Not so here: {what_held(trial)}", schedule=told(trial))
+        return Feedback(WRONG, f"Not reached. {what_held(trial)}", schedule=told(trial))
 
     return judge
 
 
 def what_held(trial: Trial) -> str:
     held = [name for name, told in judged(trial).items() if told.tried and told.verdict != VIOLATED]
-    return f"at the end: {states(trial.last)}; tried and kept: {', '.join(held) or 'nothing'}"
+    return f"At the end: {states(trial.last)}. Tried and kept: {', '.join(held) or 'nothing'}."
 
 
 def told(trial: Trial) -> tuple[str, ...]:
@@ -149,9 +150,76 @@ def verdict(said: Any) -> str:
     return "Your rule says that the job is over" if said else "Your rule goes on polling"
 
 
+# What a user is shown, for exercises that ask what a status means
+
+SHOWN = {"SUCCEEDED": "done", "FAILED": "failed", "CANCELLED": "cancelled"}  # all others: in progress
+IN_PROGRESS = "in progress"
+
+
+def shown_to_user() -> Judge:
+    """A function from a status document to one of four words; it is shown a real document in each state, and one in a
+    state that no client has heard of."""
+
+    def judge(says: Any) -> Feedback:
+        for schedule in SHOWS.values():
+            shown = document(schedule)
+            word = says(shown)
+            if word is None or is_blank(word):
+                raise NotAttempted
+            if word != SHOWN.get(shown["state"], IN_PROGRESS):
+                so = f"It says {word!r} while the state is {shown['state']}."
+                return Feedback(WRONG, so, None, polled(schedule))
+        word = says({**document("client submits"), "state": NEW_STATE})
+        if word != IN_PROGRESS:
+            return Feedback(WRONG, f"It says {word!r} in a state that it has never heard of, {NEW_STATE}.")
+        return Feedback(RIGHT, "nobody is told that it is done before it is")
+
+    return judge
+
+
+# The flag that a trace lacks
+
+
+def lacks(schedule: str, promise: str, letters: Mapping[str, str]) -> Judge:
+    """The letter of the flag without which this schedule breaks the promise; each flag is turned off and tried."""
+
+    def judge(letter: Any) -> Feedback:
+        flag = letters[letter]
+        off = {name: promise in violated(run(schedule, Contract().without(name))) for name in letters.values()}
+        if off[flag]:
+            others = [name for name, broken in off.items() if broken and name != flag]
+            also = f"; so does {', '.join(others)}" if others else "; no other flag does"
+            return Feedback(RIGHT, f"turning {flag} off breaks it{also}", promise, steps(run(schedule)))
+        return Feedback(WRONG, f"Without {flag} this schedule breaks nothing of the kind.", None, steps(run(schedule)))
+
+    return judge
+
+
 # What several judges read off a run
 
 
 def at_work_together(trial: Trial) -> bool:
     """Were two workers at work on one job at once?"""
     return any(len(busy) > 1 for busy in hands(trial.rows))
+
+
+def ends_as(*wanted: str) -> Callable[[Trial], bool]:
+    """Does job-1 end in one of these states?"""
+    return lambda trial: trial.last.jobs[:1] != () and trial.last.jobs[0].state in wanted
+
+
+def two_jobs_of_one_client(trial: Trial) -> bool:
+    """Did one client, whose answer was lost, end up with two jobs?"""
+    return any(row.outcome == LOST for row in trial.rows) and len(trial.last.jobs) > 1
+
+
+def judged_over_and_was_not(trial: Trial) -> bool:
+    """Did a client take a job for over that had run already and was to run again?"""
+    return any(
+        row.verb == "judge" and row.answer == "true" and row.state == "QUEUED" and (row.attempt or 0) > 0
+        for row in trial.rows
+    )
+
+
+def last_answer_is(*words: str) -> Callable[[Trial], bool]:
+    return lambda trial: trial.last.answer in words
