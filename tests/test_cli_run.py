@@ -216,8 +216,14 @@ def test_sql_shows_the_lines_that_a_flag_changes_and_the_statements_that_ran(job
 
 def test_sql_shows_the_statements_of_the_contract_that_was_asked_for(jobslab: Jobslab) -> None:
     out = jobslab("--scenario", "restart", "--without", "persistence", "--sql").out
+    assert out.count("What changes in the SQL, from 'all but persistence' to 'all':\n  restart\n") == 1
     assert "the statements in force, flags on: all but persistence" in out
     assert "DELETE FROM jobs WHERE NOT FALSE" in out
+
+
+def test_sql_shows_what_a_flag_changes_once_however_many_scenarios_run(jobslab: Jobslab) -> None:
+    out = jobslab("--without", "attempt_fencing", "--sql").out
+    assert out.count("What changes in the SQL, from 'all but attempt_fencing' to 'all':") == 1
 
 
 # JSON

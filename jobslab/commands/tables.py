@@ -65,6 +65,8 @@ def parts(report: Report, contract: Contract, page: Page, with_sql: bool) -> Ite
         if with_sql:
             yield sql_changes(shown)
     if with_sql:
+        if report.contracts == [contract] != [Contract()]:
+            yield difference(contract, Contract())
         yield from sql_in_force(report, contract)
     if report.source:
         yield rule("the work itself")
@@ -196,7 +198,7 @@ def changes(before: Sequence[Seen], after: Sequence[Seen]) -> Iterator[str]:
 
 
 def sql_changes(shown: Shown) -> RenderableType:
-    """The lines of SQL in which the variants' contracts differ from the last one's."""
+    """The lines of SQL in which the variants' contracts differ from the last one's; nothing where they do not."""
     last = shown.columns[-1].variant.contract
     others = list(dict.fromkeys(one.variant.contract for one in shown.columns if one.variant.contract != last))
     return Group(*(difference(other, last) for other in others))
