@@ -25,6 +25,7 @@ from jobslab.worker import Permanent, Task, Transient
 
 PATIENT = replace(SERVICE, poll_seconds=0.01, retry_base_seconds=0)  # a lease that no test outlives
 LATER = 10**12  # when every lease is over
+LIMIT = 60  # seconds, after which a test waits in vain
 
 
 @pytest.fixture
@@ -62,17 +63,27 @@ def unfinished(store: Store) -> bool:
     return any(not job.done for job in store.rows())
 
 
-def until_done(store: Store, task: Task, name: str = "A", **options: Any) -> list[Job]:
+def until_done(store: Store, task: Task, **options: Any) -> list[Job]:
     """Work until every job is over."""
-    return list(work(store, name, {"task": task}, stop=lambda: not unfinished(store), **options))
+    return list(work(store, "A", {"task": task}, stop=limited(lambda: not unfinished(store)), **options))
 
 
 def wait_for(what: Callable[[], object]) -> None:
-    """Until it is true.  The limit is none of the promise: it ends a test that waits in vain."""
-    enough = time.monotonic() + 60
+    """Until it is true."""
+    what = limited(what)
     while not what():
-        assert time.monotonic() < enough, "waited in vain"
         time.sleep(0.002)
+
+
+def limited(what: Callable[[], object]) -> Callable[[], bool]:
+    """The same question, for a minute.  The limit is none of the promise: it ends a test that waits in vain."""
+    enough = time.monotonic() + LIMIT
+
+    def ask() -> bool:
+        assert time.monotonic() < enough, "waited in vain"
+        return bool(what())
+
+    return ask
 
 
 class Held:
@@ -97,13 +108,15 @@ class Held:
 def working(store: Store, task: Task, **options: Any) -> Iterator[threading.Event]:
     """A worker in a thread; setting what comes out asks it to end, and it has ended after the block."""
     stop = threading.Event()
-    thread = threading.Thread(target=lambda: list(work(store, "A", {"task": task}, stop=stop.is_set, **options)))
+    done = work(store, "A", {"task": task}, stop=stop.is_set, **options)
+    thread = threading.Thread(target=list, args=(done,), daemon=True)
     thread.start()
     try:
         yield stop
     finally:
         stop.set()
-        thread.join()
+        thread.join(LIMIT)
+        assert not thread.is_alive(), "it does not end"
 
 
 def at_once(job: Job) -> Generator[float, None, Any]:
@@ -138,7 +151,7 @@ def test_a_report_and_the_next_claim_share_a_transaction(store: Store, monkeypat
 
 def test_so_many_jobs_are_in_hand_at_once(store: Store) -> None:
     queued(store, "job-1", "job-2", "job-3")
-    together = threading.Barrier(3)
+    together = threading.Barrier(3, timeout=LIMIT)
 
     def meet(job: Job) -> Generator[float, None, Any]:
         yield together.wait() / 3
@@ -195,7 +208,7 @@ def test_what_is_no_generator_fails_the_job_and_not_the_worker(store: Store) -> 
 
 def test_a_kind_without_a_task_is_left_to_others(store: Store) -> None:
     queued(store, "job-1", max_attempts=1)
-    list(work(store, "A", {}, stop=lambda: not unfinished(store)))
+    list(work(store, "A", {}, stop=limited(lambda: not unfinished(store))))
     assert "unknown kind" in str(row(store).error)
 
 
@@ -211,7 +224,7 @@ def test_a_failed_try_waits_before_the_next_by_full_jitter(open_it: Callable[...
         yield 0
         raise Transient("away", "it is")
 
-    list(work(store, "A", {"task": failing}, stop=lambda: tried(store), rng=random.Random(1)))
+    list(work(store, "A", {"task": failing}, stop=limited(lambda: tried(store)), rng=random.Random(1)))
     waits = [job.run_at - job.updated_at for job in store.rows()]
     assert all(0 <= wait <= 2 * 10**6 for wait in waits)
     assert len({round(wait) for wait in waits}) == 3
@@ -316,6 +329,26 @@ def test_asked_to_end_a_worker_finishes_what_it_has_and_claims_no_more(store: St
     assert row(store, "job-2").attempt == 0
 
 
+def test_what_is_in_hand_has_its_time_to_finish(store: Store) -> None:
+    queued(store, "job-1")
+    task, asked, stopping = Held(), [], threading.Event()
+
+    def stop() -> bool:
+        asked.extend([1] * stopping.is_set())
+        return stopping.is_set()
+
+    done = work(store, "A", {"task": task}, stop=stop, grace_seconds=LIMIT)
+    thread = threading.Thread(target=list, args=(done,), daemon=True)
+    thread.start()
+    task.begun.wait()
+    stopping.set()
+    wait_for(lambda: asked)
+    assert thread.is_alive()
+    task.go.set()
+    thread.join()
+    assert (row(store).state, row(store).attempt) == ("SUCCEEDED", 1)
+
+
 def test_what_is_not_finished_in_time_is_given_back_at_once(store: Store) -> None:
     queued(store, "job-1", "job-2")
     task = Held()
@@ -360,12 +393,18 @@ def test_a_task_that_ends_the_process_ends_the_loop_and_its_job_is_given_back(st
 def test_a_caller_that_has_enough_leaves_nothing_running(store: Store) -> None:
     queued(store, "job-1", "job-2", "job-3")
     task = Held()
-    task.go.set()
-    for job in work(store, "A", {"task": task}, stop=lambda: False):
+
+    def second_is_held(job: Job) -> Generator[float, None, Any]:
+        return (yield from (task(job) if job.id == "job-2" else at_once(job)))
+
+    for job in work(store, "A", {"task": second_is_held}, stop=lambda: False):
         assert job.id == "job-1"
+        task.begun.wait()
         break
-    wait_for(lambda: idle(store))
-    assert row(store).state == "SUCCEEDED"
+    assert (row(store, "job-2").state, row(store, "job-2").attempt) == ("QUEUED", 1)
+    task.go.set()
+    wait_for(lambda: "A" not in [thread.name for thread in threading.enumerate()])
+    assert states(store) == ["SUCCEEDED", "QUEUED", "QUEUED"]
 
 
 # A database that is away for a while
@@ -429,7 +468,6 @@ def test_a_claim_whose_outcome_is_unknown_is_freed_by_its_lease(
 def test_asked_to_end_while_its_database_is_away_a_worker_ends(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    away(store, monkeypatch, *[GONE] * 1000)
-    with caplog.at_level(logging.WARNING, "jobslab.loop"):
-        assert list(work(store, "A", {}, stop=lambda: len(caplog.records) > 2)) == []
-    assert str(GONE) in caplog.text
+    away(store, monkeypatch, *[GONE] * 10_000)
+    with caplog.at_level(logging.WARNING, "jobslab.loop"), working(store, at_once, grace_seconds=10 * LIMIT):
+        wait_for(lambda: caplog.text.count(str(GONE)) > 2)
