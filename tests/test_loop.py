@@ -468,6 +468,6 @@ def test_a_claim_whose_outcome_is_unknown_is_freed_by_its_lease(
 def test_asked_to_end_while_its_database_is_away_a_worker_ends(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    away(store, monkeypatch, *[GONE] * 10_000)
+    away(store, monkeypatch, *[GONE] * 10**6)
     with caplog.at_level(logging.WARNING, "jobslab.loop"), working(store, at_once, grace_seconds=10 * LIMIT):
         wait_for(lambda: caplog.text.count(str(GONE)) > 2)
