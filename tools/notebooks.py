@@ -22,6 +22,7 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+WIDGET = "application/vnd.jupyter.widget-view+json"
 CELL_SECONDS = 60
 GOOD_ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f-]{27})?")
@@ -94,6 +95,7 @@ def normal_output(output: Any, count: int) -> Any:
     if output.output_type == "error":
         output.traceback = [f"{output.ename}: {output.evalue}"]
     output.pop("transient", None)
+    output.get("data", {}).pop(WIDGET, None)  # names a model of a kernel that is gone; its picture and text stay
     return output
 
 

@@ -7,39 +7,22 @@ outputs the same for everybody: the width of tables, and errors that are one sen
     diff(before, after, ...)  the SQL that changes;      sql(verb, contract)                        a whole statement
     jobs(trial), journal(trial), database(trial)         what is in the database file that the trial leaves
     predict(...), exercise("04.1"), ___                  the learner's part
-    panel()                                              switches to play with
+    panel(), flip("restart", leases=False)               switches to play with, and the same as a plain call
 """
-
-from importlib import import_module
-from typing import Any
 
 from jobslab.contract import FLAGS, Contract
 from jobslab.errors import JobslabError
 from jobslab.lab import timeline as timelines
 from jobslab.lab.clause import diff, sql
 from jobslab.lab.exercises import ___, exercise, predict
+from jobslab.lab.extra import need
+from jobslab.lab.panel import flip, panel
 from jobslab.lab.picture import Picture
 from jobslab.lab.text import as_html
 from jobslab.lab.trial import Trial, database, jobs, journal, run, side_by_side, variants
 from jobslab.lab.verdicts import verdicts
 
-
-class MissingExtra(JobslabError, ImportError):
-    """A package of the extra `lab` is not there."""
-
-
-SENTENCE = (
-    "{package} is missing in this kernel ({why}): pip install 'jobslab[lab]', or choose the kernel where you did"
-)
 WIDTH = 160  # characters of a table, before it is broken in two
-
-
-def need(package: str, why: str) -> Any:
-    """The package, imported.  Raises MissingExtra, one sentence that says what to do."""
-    try:
-        return import_module(package)
-    except ImportError as missing:
-        raise MissingExtra(SENTENCE.format(package=package, why=why)) from missing
 
 
 def timeline(*trials: Trial, title: str | None = None) -> Picture:
@@ -72,8 +55,10 @@ __all__ = [
     "database",
     "diff",
     "exercise",
+    "flip",
     "jobs",
     "journal",
+    "panel",
     "predict",
     "run",
     "side_by_side",

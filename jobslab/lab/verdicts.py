@@ -160,11 +160,9 @@ def cancelled_never_runs(run: list[Moment]) -> Told:
 
 
 def asked_to_stop_is_not_started(run: list[Moment]) -> Told:
-    def started(moment: Moment) -> bool:
-        was = moment.target
-        return moment.landed and moment.row.verb in ("claim", "claim next") and was is not None and was.cancel_requested
-
-    return at_stake([m for m in run if any(job.cancel_requested and not over(job) for job in m.before)], started)
+    claims = [m for m in run if m.row.verb in ("claim", "claim next") and m.target and m.target.cancel_requested]
+    asked = [m for m in run if any(job.cancel_requested and not over(job) for job in m.before)]
+    return Told(bool(claims or asked), next((moment.row.n for moment in claims if moment.landed), None))
 
 
 def attempts_have_a_ceiling(run: list[Moment]) -> Told:

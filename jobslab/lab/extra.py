@@ -1,0 +1,20 @@
+"""What is a user told whose kernel lacks a package of the extra `lab`?  One sentence that says what to do."""
+
+from importlib import import_module
+from typing import Any
+
+from jobslab.errors import JobslabError
+
+SENTENCE = "{package} is missing in this kernel ({why}): pip install 'jobslab[lab]', or choose the kernel where you did"
+
+
+class MissingExtra(JobslabError, ImportError):
+    """A package of the extra `lab` is not there."""
+
+
+def need(package: str, why: str) -> Any:
+    """The package, imported.  Raises MissingExtra."""
+    try:
+        return import_module(package)
+    except ImportError as missing:
+        raise MissingExtra(SENTENCE.format(package=package, why=why)) from missing
