@@ -5,10 +5,7 @@ from typing import Any
 from jobslab.lab.exercises.exercise import Exercise, Wrong
 from jobslab.lab.exercises.judges import ends_as, happens, reaches, shown_to_user
 
-FAILED = (
-    'client submits table=nowhere / A claims next / A fails error="source table missing" / '
-    "client polls show=state,done"
-)
+STOPPED = "client submits / client cancels / A claims next / client polls"
 
 
 def says(document: dict[str, Any]) -> str:
@@ -32,31 +29,32 @@ def takes_the_rest_for_failed(document: dict[str, Any]) -> str:
 EXERCISES = (
     Exercise(
         number="01.1",
-        title="The status of the status",
+        title="Another unhappy end",
         kind="predict",
         minutes=2,
-        task=f"""The export fails in the background. What is the client's poll answered?
+        task=f"""The client cancels its job while it waits; then a worker asks for work. What is the poll answered?
 
-    {FAILED}
+    {STOPPED}
 
-- `"a"`  500; the export failed
-- `"b"`  200; state FAILED; done true
-- `"c"`  202; state FAILED; done false""",
+- `"a"`  404
+- `"b"`  200; state CANCELLED; attempt 0; error cancelled
+- `"c"`  200; state RUNNING; attempt 1""",
         judge=happens(
-            FAILED,
+            STOPPED,
             "all",
             {
-                "a": "500; the export failed",
-                "b": "200; state FAILED; done true",
-                "c": "202; state FAILED; done false",
+                "a": "404",
+                "b": "200; state CANCELLED; attempt 0; error cancelled",
+                "c": "200; state RUNNING; attempt 1",
             },
         ),
         right="b",
-        because="The 200 is about the question: the status could be read. What became of the job is in the body.",
-        hints=("Did the server fail to answer the poll?", "Will this state ever change?"),
+        because="The 200 is about the question: the status could be read. That the job is over without a result, "
+        "and why, is in the body.",
+        hints=("Is the job's row still there?", "CANCELLED is a terminal state. What does a worker get then?"),
         wrong=(
-            Wrong("a", "The poll went well: HTTP's status is that of the request, not that of the job."),
-            Wrong("c", "202 is what a submit is answered. And FAILED is a terminal state: it is done."),
+            Wrong("a", "To cancel is not to forget: the row stays, and tells what became of the job."),
+            Wrong("c", "Only a QUEUED job is given to a worker, and this one is over."),
         ),
     ),
     Exercise(

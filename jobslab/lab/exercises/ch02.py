@@ -5,7 +5,7 @@ from typing import Any
 from jobslab.lab.exercises.exercise import Exercise, Wrong
 from jobslab.lab.exercises.judges import happens, judged_over_and_was_not, poll_rule, reaches
 
-GAVE_UP = "client submits / A claims next / client polls / client gives up"
+GAVE_UP = "client submits / A claims next / client polls / A succeeds / client polls / response lost / client gives up"
 
 
 def is_over(document: dict[str, Any]) -> bool:
@@ -30,20 +30,22 @@ EXERCISES = (
         title="At the deadline",
         kind="predict",
         minutes=2,
-        task=f"""The client's deadline is over while the job runs. What may it say?
+        task=f"""The job succeeds, the answer to the client's last poll is lost, and then its deadline is over.
+What may it say?
 
     {GAVE_UP}
 
-- `"a"`  FAILED
-- `"b"`  CANCELLED
+- `"a"`  SUCCEEDED
+- `"b"`  FAILED
 - `"c"`  UNKNOWN; last seen RUNNING""",
-        judge=happens(GAVE_UP, "all", {"a": "FAILED", "b": "CANCELLED", "c": "UNKNOWN; last seen RUNNING"}),
+        judge=happens(GAVE_UP, "all", {"a": "SUCCEEDED", "b": "FAILED", "c": "UNKNOWN; last seen RUNNING"}),
         right="c",
-        because="The client stops asking; the job does not stop. It may still succeed, a second later.",
-        hints=("Who was told that the client has stopped?", "Could the job still succeed?"),
+        because="A client may say what it has seen, and no more. It saw RUNNING; a poll without an answer tells "
+        "nothing of the job. Asked again later, by the job's id, the server says SUCCEEDED.",
+        hints=("What is the last state that this client was told?", "You know more than the client does."),
         wrong=(
-            Wrong("a", "Nobody has seen it fail, and it may still succeed."),
-            Wrong("b", "Nobody asked for a cancel; not to wait is not to stop."),
+            Wrong("a", "That is how it is, and the client has not seen it: the answer was lost."),
+            Wrong("b", "Nobody has seen it fail. A caller that believes this submits again, and has two exports."),
         ),
     ),
     Exercise(

@@ -3,29 +3,31 @@
 from jobslab.lab.exercises.exercise import Exercise, Wrong
 from jobslab.lab.exercises.judges import happens, is_enough, reaches, two_jobs_of_one_client
 
-OTHER_PARAMS = "client submits key=k1 table=orders / client submits key=k1 table=customers"
+AFTER_A_FAILURE = "client submits key=k1 / A claims next / A fails / client submits again"
 LOST = "client submits key=k1 / response lost / restart / client submits again / client counts jobs"
 
 EXERCISES = (
     Exercise(
         number="03.1",
-        title="The same key for something else",
+        title="Once more, please",
         kind="predict",
-        minutes=3,
-        task=f"""The key is honoured. What is the second submit answered?
+        minutes=2,
+        task=f"""The export failed, and somebody has put its table right since. The client sends the same request with
+the same key. What is it answered?
 
-    {OTHER_PARAMS}
+    {AFTER_A_FAILURE}
 
 - `"a"`  202; id job-1
 - `"b"`  202; id job-2
 - `"c"`  ✗ 422; key-reused""",
-        judge=happens(OTHER_PARAMS, "all", {"a": "202; id job-1", "b": "202; id job-2", "c": "✗ 422; key-reused"}),
-        right="c",
-        because="The key stands for one request. A fingerprint of kind and params is kept with it; this one differs.",
-        hints=("Would you want the orders when you asked for the customers?", "The server keeps what the key was for."),
+        judge=happens(AFTER_A_FAILURE, "all", {"a": "202; id job-1", "b": "202; id job-2", "c": "✗ 422; key-reused"}),
+        right="a",
+        because="The key stands for an intent, and that one has its job, which is over. To try again is a new "
+        "intent: it takes a new key.",
+        hints=("Does the server ask how the first job ended?", "What would a late copy of the first request do?"),
         wrong=(
-            Wrong("a", "Then the caller would take the export of the orders for that of the customers."),
-            Wrong("b", "Then the key would not tell a retry from a new request."),
+            Wrong("b", "Then a late copy of the first request would start a second export too."),
+            Wrong("c", "The request is the same to the letter; 422 is for another one under the same key."),
         ),
     ),
     Exercise(
