@@ -8,16 +8,16 @@ each writes its own file, and the result that is accepted names one of them.
 import csv
 import hashlib
 import json
-import os
 import sqlite3
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
 
 from jobslab.clock import Clock, SystemClock
+from jobslab.effects import staged
 from jobslab.job import Job
 from jobslab.source import connect, table_names
 from jobslab.worker import Permanent, Task, Transient
@@ -49,7 +49,7 @@ def export(source: Path, results: Path, job: Job) -> Chunks:
     table = text(job, "table")
     # An id of the service is plain hex; quoting keeps any other from pointing out of the directory.
     name = f"{quote(job.id, safe='')}.{job.attempt}.csv"
-    with reading(source) as db, staged(results, name) as file:
+    with reading(source) as db, written(results, name) as file:
         if table not in table_names(db):
             raise Permanent("source table missing", f"the source has no table {table!r}")
         rows = 0
@@ -94,20 +94,13 @@ def reading(source: Path) -> Iterator[sqlite3.Connection]:
 
 
 @contextmanager
-def staged(results: Path, name: str) -> Iterator[IO[str]]:
-    """A file that gets its name when it is whole and on the disk; an unfinished one is removed, whatever ended it."""
-    unfinished = results / f".{name}.part"
+def written(results: Path, name: str) -> Iterator[IO[str]]:
+    """The file of the result; what is wrong with the disk may pass."""
     try:
-        results.mkdir(parents=True, exist_ok=True)
-        with unfinished.open("w", newline="", encoding="utf-8") as file:
+        with staged(results, name) as file:
             yield file
-            os.fsync(file.fileno())
-        os.replace(unfinished, results / name)
     except OSError as wrong:
         raise Transient("results unavailable", f"the result can't be written just now: {wrong.strerror}") from wrong
-    finally:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
 
 
 def measured(file: IO[str]) -> tuple[int, str]:

@@ -1,0 +1,102 @@
+"""What is promised of an effect that is done twice, by threads, by processes, or by a worker that was given up."""
+
+import multiprocessing
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jobslab.effects import Ledger, staged
+from jobslab.errors import StoreError
+from jobslab.job import Job, queued
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    ledger = Ledger(tmp_path / "effects.db")
+    yield ledger
+    ledger.close()
+
+
+def job(id: str = "job-1", attempt: int = 1) -> Job:
+    new = queued(id, "task", "{}", "lab", None, "", 3, 0, None, None, 0)
+    return new._replace(state="RUNNING", attempt=attempt)
+
+
+def test_an_effect_is_done_by_the_first_try(ledger: Ledger) -> None:
+    assert ledger.once(job(), "paid", now=5) == ("job-1", 1, "paid", 5, 1)
+    assert ledger.once(job(attempt=2), "paid again", now=6) == ("job-1", 1, "paid", 5, 2)
+    assert ledger.entries() == (("job-1", 1, "paid", 5, 2),)
+
+
+def test_jobs_have_effects_of_their_own(ledger: Ledger) -> None:
+    for id in ("job-2", "job-1"):
+        ledger.once(job(id), "paid")
+    assert [(entry.job_id, entry.tries) for entry in ledger.entries()] == [("job-1", 1), ("job-2", 1)]
+
+
+def try_often(path: Path, attempt: int) -> int:
+    """How many of these tries did the effect."""
+    ledger = Ledger(path)
+    entries = [ledger.once(job(f"job-{n}", attempt), "paid") for n in range(20)]
+    ledger.close()
+    return sum(entry.attempt == attempt for entry in entries)
+
+
+def test_of_many_processes_one_does_each_effect(tmp_path: Path) -> None:
+    path = tmp_path / "effects.db"
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        counts = pool.starmap(try_often, [(path, attempt) for attempt in range(1, 5)])
+    ledger = Ledger(path)
+    assert sum(counts) == len(ledger.entries()) == 20
+    assert {entry.tries for entry in ledger.entries()} == {4}
+    ledger.close()
+
+
+def test_a_ledger_that_cannot_be_used_says_so(tmp_path: Path) -> None:
+    (tmp_path / "effects.db").write_text("no database")
+    with pytest.raises(StoreError, match="not an SQLite database"):
+        Ledger(tmp_path / "effects.db")
+
+
+def test_a_file_has_its_name_only_when_it_is_whole(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    with staged(results, "a.csv") as file:
+        file.write("half")
+        assert [path.name for path in results.iterdir()] == [".a.csv.part"]
+    assert [(path.name, path.read_text()) for path in results.iterdir()] == [("a.csv", "half")]
+
+
+def test_a_file_that_is_there_stays_whole_while_another_takes_its_name(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("old")
+    with staged(tmp_path, "a.csv") as file:
+        file.write("new")
+        file.flush()
+        assert (tmp_path / "a.csv").read_text() == "old"
+    assert (tmp_path / "a.csv").read_text() == "new"
+
+
+@pytest.mark.parametrize("wrong", [RuntimeError, GeneratorExit, KeyboardInterrupt])
+def test_an_unfinished_file_is_removed_whatever_ended_it(tmp_path: Path, wrong: type[BaseException]) -> None:
+    with pytest.raises(wrong):
+        unfinished(tmp_path, wrong)
+    assert list(tmp_path.iterdir()) == []
+
+
+def unfinished(directory: Path, wrong: type[BaseException]) -> None:
+    with staged(directory, "a.csv") as file:
+        file.write("half")
+        raise wrong
+
+
+def test_a_file_and_its_name_are_on_the_disk_before_it_is_said_to_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    for name in ("fsync", "replace"):
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *args, name=name, real=real: (seen.append(name), real(*args)))
+    with staged(tmp_path, "a.csv") as file:
+        file.write("whole")
+    assert seen == ["fsync", "replace", *["fsync"] * (os.name == "posix")]
