@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from jobslab.commands import remote, run, service
+from jobslab.commands import lab, remote, run, service
 from jobslab.errors import JobslabError
 
 app = typer.Typer(
@@ -19,6 +19,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("run")(run.run)
+app.command("lab", context_settings={"allow_extra_args": True})(lab.lab)
+app.command("doctor")(lab.doctor)
 app.command("serve")(service.serve)
 app.command("work")(service.work)
 app.command("submit")(remote.submit)
