@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from jobslab.commands import lab, remote, run, service
+from jobslab.commands import lab, migrate, remote, run, service
 from jobslab.errors import JobslabError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app.command("lab", context_settings={"allow_extra_args": True})(lab.lab)
 app.command("doctor")(lab.doctor)
 app.command("serve")(service.serve)
 app.command("work")(service.work)
+app.command("migrate")(migrate.migrate)
 app.command("submit")(remote.submit)
 app.command("watch")(remote.watch)
 app.command("cancel")(remote.cancel)

@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 from jobslab.contract import Contract
 from jobslab.errors import StoreError
+from jobslab.stores import migrate
 from jobslab.stores.postgres import PostgreSQL
-from jobslab.stores.schema import migrate
 
 VARIABLE = "JOBSLAB_POSTGRES_URL"
 
@@ -68,9 +68,7 @@ def a_store(url: str, name: str, contract: Contract | None = None) -> Iterator[s
     """The URL of a new store, in a schema of its own that is dropped at the end."""
     execute(url, f'CREATE SCHEMA "{name}"')
     try:
-        database = PostgreSQL(with_schema(url, name))
-        migrate(database, contract)
-        database.close()
+        migrate(contract, with_schema(url, name))
         yield with_schema(url, name)
     finally:
         execute(url, f'DROP SCHEMA "{name}" CASCADE')

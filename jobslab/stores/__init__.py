@@ -9,7 +9,9 @@ from jobslab.contract import Contract
 from jobslab.errors import StoreError
 from jobslab.job import KINDS
 from jobslab.settings import SERVICE, Settings
+from jobslab.stores import schema
 from jobslab.stores.database import Database
+from jobslab.stores.schema import Migrated
 from jobslab.stores.sql import SQLStore
 from jobslab.stores.sqlite import SQLite
 
@@ -28,9 +30,25 @@ def open_store(
     The contract is stored with the store.  `contract=None` adopts it (a new store gets the full one); another than
     the store was made with raises ContractMismatch.  Raises StoreError where the database can't be used.
     """
-    if url and url.startswith(("postgresql:", "postgres:")):
-        return SQLStore(postgresql(url), contract, settings=settings, kinds=kinds)
-    return SQLStore(SQLite(url), contract, settings=settings, kinds=kinds)
+    database = postgresql(url) if url and is_postgresql(url) else SQLite(url)
+    return SQLStore(database, contract, settings=settings, kinds=kinds)
+
+
+def migrate(contract: Contract | None, url: str) -> Migrated:
+    """Make the tables of a store on PostgreSQL, or bring them up to date; `contract` as for `open_store`.
+
+    Raises StoreError, also for a file, which makes its own tables; ContractMismatch."""
+    if not is_postgresql(url):
+        raise StoreError("only a postgresql:// address is migrated; a file makes its own tables when it is opened")
+    database = postgresql(url)
+    try:
+        return schema.migrate(database, contract)
+    finally:
+        database.close()
+
+
+def is_postgresql(url: str) -> bool:
+    return url.startswith(("postgresql:", "postgres:"))
 
 
 def postgresql(url: str) -> Database:
@@ -41,4 +59,4 @@ def postgresql(url: str) -> Database:
     return PostgreSQL(url)
 
 
-__all__ = ["Store", "open_store"]
+__all__ = ["Store", "is_postgresql", "migrate", "open_store"]

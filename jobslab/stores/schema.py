@@ -5,6 +5,7 @@ database that others share is not changed because somebody started a worker.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from jobslab.contract import MIGRATIONS, Contract, render
 from jobslab.errors import ContractMismatch, StoreError
@@ -30,22 +31,28 @@ def open_schema(database: Database, contract: Contract | None) -> Contract:
     return agreed(database, made_under, contract)
 
 
-def migrate(
-    database: Database, contract: Contract | None, migrations: Sequence[str] = MIGRATIONS
-) -> tuple[int | None, int, Contract]:
-    """Bring the tables of this database up to date, in one transaction.  Returns the version that was there (None:
-    there was nothing), the version that is there now, and the contract.
+class Migrated(NamedTuple):
+    """What a migration found and left."""
+
+    database: str  # its name, for people
+    before: int | None  # the version; None: there was nothing
+    after: int
+    contract: Contract
+
+
+def migrate(database: Database, contract: Contract | None, migrations: Sequence[str] = MIGRATIONS) -> Migrated:
+    """Bring the tables of this database up to date, in one transaction.
 
     Raises StoreError for a schema that is newer, or is something else's; ContractMismatch."""
     with database.write() as db:
         database.lock_schema(db)
-        before = made(database, db)
-        if before is not None:
-            agreed(database, before[1], contract)
-        if before is not None and before[0] > len(migrations):
-            raise StoreError(other_version(database, before[0]))
+        found = made(database, db)
+        if found is not None:
+            agreed(database, found[1], contract)
+            if found[0] > len(migrations):
+                raise StoreError(other_version(database, found[0]))
         version, made_under = grown(database, db, contract, migrations)
-    return before and before[0], version, made_under
+    return Migrated(str(database), found and found[0], version, made_under)
 
 
 def made(database: Database, db: Connection) -> tuple[int, Contract] | None:
