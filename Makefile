@@ -1,9 +1,12 @@
-# make run     the scenarios, every variant beside the contract that mends it
-# make test    what a newcomer runs: all but the long tests, the notebooks included
-# make check   the long tests
-# make bench   the measurements
-# make readme  writes the parts of README.md that are made from the code
-# make clean   removes what these make, .venv too
+# make run        the scenarios, every variant beside the contract that mends it
+# make test       what a newcomer runs: all but the long tests, the notebooks included
+# make check      the long tests
+# make lab        JupyterLab, at the first chapter
+# make notebooks  runs every chapter and stores its outputs in their normal form
+# make bench      the measurements
+# make readme     writes the parts of README.md that are made from the code
+# make figures    draws README's picture
+# make clean      removes what these make, .venv too
 #
 # Each installs into .venv first if that is missing or older than pyproject.toml or constraints.txt.
 # Another interpreter: make clean, then make PYTHON=python3.12 run.
@@ -13,7 +16,7 @@ PYTHON ?= python3
 # Notebooks and tests start `jobslab` by its name. Paths below stay relative: the checkout may lie in a folder with spaces.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: run test check bench readme install clean
+.PHONY: run test check lab notebooks bench readme figures install clean
 
 run: .venv/installed
 	@.venv/bin/jobslab run
@@ -24,11 +27,20 @@ test: .venv/installed
 check: .venv/installed
 	.venv/bin/pytest -m long
 
+lab: .venv/installed
+	.venv/bin/jobslab lab
+
+notebooks: .venv/installed
+	.venv/bin/python tools/notebooks.py
+
 bench: .venv/installed
 	.venv/bin/python -m bench
 
 readme: .venv/installed
 	.venv/bin/python tools/readme.py
+
+figures: .venv/installed
+	.venv/bin/python tools/figures.py
 
 install: .venv/installed
 

@@ -107,7 +107,8 @@ def test_doctor_finds_a_wrong_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """A kernel of the same name whose Python knows nothing of jobslab, as another environment leaves it."""
     spec = tmp_path / "kernels" / "python3"
     spec.mkdir(parents=True)
-    hidden = "import sys; sys.modules['jobslab'] = None; from ipykernel.kernelapp import launch_new_instance as go; go()"
+    hidden = "import sys; sys.modules['jobslab'] = None; from ipykernel.kernelapp import IPKernelApp as app; "
+    hidden += "app.launch_instance()"
     argv = [sys.executable, "-c", hidden, "-f", "{connection_file}"]
     (spec / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": "other", "language": "python"}))
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))

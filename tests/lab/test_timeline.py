@@ -135,3 +135,17 @@ def test_the_same_rows_give_the_same_bytes() -> None:
 def test_a_lost_response_and_a_step_that_could_not_happen_have_words() -> None:
     told = rows("client submits key=k / response lost / B succeeds")
     assert [words(row) for row in told] == ["⚡ client timeout", "○ not exercised: B has no job in hand"]
+
+
+def test_the_picture_in_readme_is_what_the_code_draws() -> None:
+    """`make figures` draws it.  Another zlib packs the same picture into other bytes, so that pixels are compared."""
+    import io
+
+    from PIL import Image, ImageChops
+
+    from tools.figures import TIMELINE, picture
+
+    stored, drawn = (Image.open(io.BytesIO(png)).convert("L") for png in (TIMELINE.read_bytes(), picture().png))
+    assert stored.size == drawn.size
+    other = ImageChops.difference(stored, drawn).point(lambda value: 255 * (value > 64))
+    assert sum(other.histogram()[1:]) < stored.width * stored.height / 1000
