@@ -62,6 +62,15 @@ def test_a_job_that_is_not_over_never_expires(store: Store, how: Callable[[Store
     assert store.get("job-1", now=FORGOTTEN * 9) == job
 
 
+@pytest.mark.parametrize("state", [State.QUEUED, State.RUNNING])
+def test_a_finished_job_that_a_broken_contract_brought_back_does_not_expire(store: Store, state: State) -> None:
+    job = succeeded(store)._replace(state=state.value)
+    store.load([job])
+    assert store.purge(now=FORGOTTEN) == 0
+    assert store.get("job-1", now=FORGOTTEN) == job
+    assert store.list("lab", now=FORGOTTEN) == [job]
+
+
 def test_purge_counts_what_it_deleted_and_tells_it(store: Store) -> None:
     succeeded(store, "job-1", correlation_id="trace")
     failed(store, "job-2")
@@ -138,11 +147,13 @@ def test_pages_follow_each_other_without_a_gap(store: Store) -> None:
     for n in range(7):
         queued(store, f"job-{n}", now=n // 3)
     pages, before = [], None
-    while page := store.list("lab", limit=2, before=before, now=9):
+    for n in range(4):
+        page = store.list("lab", limit=2, before=before, now=9)
         pages.append([job.id for job in page])
         before = (page[-1].created_at, page[-1].id)
-        queued(store, f"new-{len(pages)}", now=9)
+        queued(store, f"new-{n}", now=9)
     assert pages == [["job-6", "job-5"], ["job-4", "job-3"], ["job-2", "job-1"], ["job-0"]]
+    assert store.list("lab", limit=2, before=before, now=9) == []
 
 
 def test_expired_jobs_are_on_no_page(store: Store) -> None:

@@ -34,6 +34,13 @@ def test_only_running_jobs_are_stuck(store: Store) -> None:
     assert [stuck.id for stuck in store.stuck(now=LEASE)] == ["job-4"]
 
 
+def test_what_is_stuck_is_seen_by_id(store: Store) -> None:
+    running(store, "job-2", now=0)
+    running(store, "job-3", now=1)
+    running(store, "job-1", now=2)
+    assert [stuck.id for stuck in store.stuck(now=2 * LEASE)] == ["job-1", "job-2", "job-3"]
+
+
 def test_looking_writes_nothing(store: Store) -> None:
     job = running(store)
     store.stuck(now=LEASE)
@@ -82,13 +89,12 @@ def test_a_job_with_attempts_left_is_not_given_up(store: Store) -> None:
 @pytest.mark.parametrize("max_attempts", [1, 2, 3])
 def test_a_job_is_claimed_as_often_as_it_has_attempts(store: Store, max_attempts: int) -> None:
     queued(store, max_attempts=max_attempts)
-    now, attempts = 0.0, 0
-    while (reply := store.claim_next("A", now=now)) is not None:
-        now, attempts = now + LEASE, reply.attempt
-        (stuck,) = store.stuck(now=now)
+    for attempt in range(1, max_attempts + 1):
+        assert store.claim_next("A", now=attempt * LEASE).attempt == attempt
+        (stuck,) = store.stuck(now=(attempt + 1) * LEASE)
         verb = store.requeue if stuck.attempts_left else store.exhaust
-        assert verb(stuck.id, stuck.attempt, now=now).accepted
-    assert attempts == max_attempts
+        assert verb(stuck.id, stuck.attempt, now=(attempt + 1) * LEASE).accepted
+    assert store.claim_next("A", now=9 * LEASE) is None
     assert row(store).state == "FAILED"
 
 
