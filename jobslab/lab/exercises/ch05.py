@@ -11,7 +11,7 @@ EXERCISES = (
         number="05.1",
         title="A cancel that comes in time",
         kind="predict",
-        minutes=3,
+        minutes=2,
         task=f"""The full contract is in force. A is at work when the client cancels, and A's next report is its
 success. What does the job look like at the end?
 
@@ -65,7 +65,7 @@ success. What does the job look like at the end?
         number="05.3",
         title="Cancelled, and at work",
         kind="break it",
-        minutes=6,
+        minutes=5,
         task="""Conditional updates are off, all else is on. Write a schedule that breaks *a cancelled queued job
 never runs*: the client cancels while the job waits, is told that it is CANCELLED, and yet a worker runs it.""",
         judge=breaks("a cancelled queued job never runs", "all but conditional_updates", longest=8),

@@ -3,14 +3,11 @@
 from jobslab.lab.exercises.exercise import Exercise, Wrong
 from jobslab.lab.exercises.judges import breaks, happens, is_enough
 
-ITS_OWN = (
-    "client submits / A claims next / A sends succeed / 11 units pass / sweep / A claims next / "
-    "A succeeds late job-1 attempt 1"
-)
-LEFT_BEHIND = (
-    "client submits / A claims next / A sends progress 90% / A crashes / 11 units pass / sweep / "
-    "B claims next / A progresses 90% late"
-)
+# In two lines, each set in as the code block of a task.
+ITS_OWN = """client submits / A claims next / A sends succeed / 11 units pass / sweep
+    A claims next / A succeeds late job-1 attempt 1"""
+LEFT_BEHIND = """client submits / A claims next / A sends progress 90% / A crashes / 11 units pass / sweep
+    B claims next / A progresses 90% late"""
 
 EXERCISES = (
     Exercise(
