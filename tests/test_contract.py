@@ -203,8 +203,9 @@ def test_a_flag_changes_the_statements_of_its_rules_alone(flag: str) -> None:
     assert changed == {verb for verb, text in TEXTS.items() if (mine | nesting) & set(slots(text))}
 
 
-def test_any_two_contracts_differ_in_some_line_and_one_from_itself_in_none() -> None:
-    assert [pair for pair in combinations(Contract.all(), 2) if not list(changed_lines(*pair))] == []
+def test_any_two_contracts_differ_and_none_from_itself() -> None:
+    in_force = [{verb: render(text, contract) for verb, text in TEXTS.items()} for contract in Contract.all()]
+    assert [pair for pair in combinations(in_force, 2) if pair[0] == pair[1]] == []
     assert list(changed_lines(Contract(), Contract())) == []
 
 

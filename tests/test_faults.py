@@ -175,6 +175,7 @@ WATCHED_BY: dict[str, ModuleType] = {
     "purge": test_retention,
     "restart": test_opening,
 }
+MODULES = list(dict.fromkeys([*WATCHED_BY.values(), test_clauses]))
 
 # Mutants that no test can see, and why.
 EQUIVALENT = {"pick without id": "the index that serves `pick` has the id in it, and gives it in this order anyway"}
@@ -240,9 +241,7 @@ def test_a_statement_that_lacks_a_part_is_caught(monkeypatch: pytest.MonkeyPatch
     assert bool(caught) != (str(mutant) in EQUIVALENT), EQUIVALENT.get(str(mutant), "no test sees it")
 
 
-@pytest.mark.parametrize(
-    "module", dict.fromkeys([*WATCHED_BY.values(), test_clauses]), ids=lambda module: module.__name__
-)
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 def test_without_a_fault_nothing_is_red(module: ModuleType) -> None:
     assert len(list(runs(module))) > 5
     assert caught_by(module) is None
