@@ -26,17 +26,16 @@ RULES = {
     "terminal set": JUDGEMENTS["terminal set"],
 }
 
+GOES_ON = "polls on"
+
 
 def rules(*unheard_of: str) -> "pd.DataFrame":
     """What each rule makes of each state, and of these that no client has heard of: a line a rule, a column a state."""
     import pandas as pd
 
     states = [*State, *unheard_of]
-    return pd.DataFrame({state: [says(over(state)) for over in RULES.values()] for state in states}, index=[*RULES])
-
-
-def says(over: bool) -> str:
-    return "is over" if over else "polls on"
+    told = {state: ["over" if over(state) else GOES_ON for over in RULES.values()] for state in states}
+    return pd.DataFrame(told, index=[*RULES])
 
 
 class Due(NamedTuple):
@@ -79,11 +78,11 @@ class Story(ManualClock):
 
 
 class Poll(NamedTuple):
-    """When a client asked, and what it saw or said."""
+    """When a client asked, what it saw, and what it does then."""
 
     at: float
     saw: str
-    says: str = ""
+    then: str = ""
 
 
 def asks_until(rule: str, story: str) -> "pd.DataFrame":
@@ -93,13 +92,14 @@ def asks_until(rule: str, story: str) -> "pd.DataFrame":
         polls = []
         while True:
             state = place.client.get(id).body["state"]
-            polls.append(Poll(clock.now(), state, says(RULES[rule](state))))
             if RULES[rule](state):
                 break
+            polls.append(Poll(clock.now(), state, GOES_ON))
             clock.sleep(1)
         answer = place.client.ask("GET", f"/jobs/{id}/result")
         wrong = f"; {answer.body['type'].rpartition('/')[2]}" if answer.status >= 400 else ""
-        return table([*polls, Poll(clock.now(), f"{answer.status}{wrong}", "wants the result")])
+        took_it = Poll(clock.now(), state, "takes it for over")
+        return table([*polls, took_it, Poll(clock.now(), f"the result: {answer.status}{wrong}")])
 
 
 def waits(story: str, *deadlines: float, seed: int = 1) -> "pd.DataFrame":
@@ -117,7 +117,7 @@ def waits(story: str, *deadlines: float, seed: int = 1) -> "pd.DataFrame":
 def one_wait(client: JobClient, id: str, deadline: float) -> list[Poll]:
     polls: list[Poll] = []
     told = client.wait(id, deadline, lambda job: polls.append(Poll(client.clock.now(), job["state"])))
-    return [*waited(polls), polls[-1]._replace(says=in_words(told))]
+    return [*waited(polls), polls[-1]._replace(then=in_words(told))]
 
 
 def submitted(client: JobClient) -> str:
@@ -126,7 +126,7 @@ def submitted(client: JobClient) -> str:
 
 def waited(polls: Sequence[Poll]) -> list[Poll]:
     """All polls but the last, each with the time until the next."""
-    return [poll._replace(says=f"waits {after.at - poll.at:.1f}") for poll, after in pairwise(polls)]
+    return [poll._replace(then=f"waits {after.at - poll.at:.1f}") for poll, after in pairwise(polls)]
 
 
 def in_words(told: Outcome) -> str:
@@ -136,5 +136,5 @@ def in_words(told: Outcome) -> str:
 def table(polls: Sequence[Poll]) -> "pd.DataFrame":
     import pandas as pd
 
-    cells = [(f"{poll.at:.1f}", poll.saw, poll.says) for poll in polls]
-    return pd.DataFrame(cells, columns=["t", "the client sees", "the client"], index=range(1, len(cells) + 1))
+    cells = [(f"{round(poll.at, 1):g}", poll.saw, poll.then) for poll in polls]
+    return pd.DataFrame(cells, columns=["t", "the client sees", "and then it"], index=range(1, len(cells) + 1))
