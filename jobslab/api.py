@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Annotated, Any
 
 from fastapi import Depends, FastAPI, Header, Query, Request, Response
+from fastapi import Path as InPath
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse, PlainTextResponse, StreamingResponse
@@ -252,7 +253,7 @@ class Service:
         self.store.waiting()
         return as_json({"status": "ok"})
 
-    def problem(self, name: str) -> Response:
+    def problem(self, name: Annotated[str, InPath(json_schema_extra={"enum": list(PROBLEMS)})]) -> Response:
         """What a type of problem means and what to do about it, as text."""
         if name not in PROBLEMS:
             raise Refused("not-found", "there is no problem of this name")

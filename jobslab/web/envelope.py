@@ -49,7 +49,7 @@ class Envelope:
             if status:
                 raise  # too late for another answer: the server breaks the connection off
             await response(Refused("internal-error", "this is ours to mend"))(inner, receive, marked)
-        target = scope.get("raw_path", b"").decode("ascii", "replace")
+        target = scope.get("raw_path", b"")[:200].decode("ascii", "replace")
         milliseconds = (time.perf_counter() - began) * 1000
         log.info("%s %s %d %.1f ms correlation %s", scope["method"], target, status, milliseconds, trace)
 
