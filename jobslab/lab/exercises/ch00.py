@@ -3,32 +3,29 @@
 from jobslab.lab.exercises.exercise import Exercise, Wrong
 from jobslab.lab.exercises.judges import breaks, ends_as, happens, reaches
 
-RESTARTED = "client submits / restart / client polls"
+IN_TIME = "client submits / client cancels / A claims next"
 
 EXERCISES = (
     Exercise(
         number="00.1",
-        title="With nothing on",
+        title="A cancel in time",
         kind="predict",
         minutes=2,
-        task=f"""All five flags are off. What is the client answered at the end of this schedule?
+        task=f"""All five flags are on. A client cancels its job while it waits for a worker. Then worker A asks for
+work. What does A get?
 
-    {RESTARTED}
+    {IN_TIME}
 
-- `"a"`  404
-- `"b"`  200; state QUEUED; attempt 0
-- `"c"`  200; state FAILED; attempt 0""",
-        judge=happens(
-            RESTARTED,
-            "none",
-            {"a": "404", "b": "200; state QUEUED; attempt 0", "c": "200; state FAILED; attempt 0"},
-        ),
-        right="a",
-        because="Without persistence the jobs die with the server: the new one has never heard of this id.",
-        hints=("Where are the jobs kept, when persistence is off?", "Who could have written that the job failed?"),
+- `"a"`  job-1
+- `"b"`  nothing
+- `"c"`  ✗ refused: still_claimable""",
+        judge=happens(IN_TIME, "all", {"a": "job-1", "b": "nothing", "c": "✗ refused: still_claimable"}),
+        right="b",
+        because="Workers are given what is QUEUED, and this job is CANCELLED: it is over, and stays over.",
+        hints=("In which state is the job when A asks?", "In which state must a job be that is given to a worker?"),
         wrong=(
-            Wrong("b", "The 202 was given by a server that is gone, and it had written nothing down."),
-            Wrong("c", "Nobody is left who knows of the job, so nobody can say that it failed."),
+            Wrong("a", "Then the client had been told that its job is cancelled, and it would run all the same."),
+            Wrong("c", "A did not look before the cancel: it finds nothing that it could try to claim."),
         ),
     ),
     Exercise(
