@@ -30,10 +30,14 @@ def server_url() -> str:
     return server.url
 
 
+def schema_name(folder: Path) -> str:
+    return f"jobslab_test_{hashlib.sha256(str(folder).encode()).hexdigest()[:16]}"
+
+
 @cache
 def schema_url(folder: Path) -> str:
     """The URL of this folder's schema, made when it is first asked for."""
-    name = f"jobslab_test_{hashlib.sha256(str(folder).encode()).hexdigest()[:16]}"
+    name = schema_name(folder)
     execute(server_url(), f"DROP SCHEMA IF EXISTS {name} CASCADE")
     execute(server_url(), f"CREATE SCHEMA {name}")
     if VARIABLE in os.environ:

@@ -62,6 +62,18 @@ def translated(sql: str) -> str:
     return re.sub(r"(?<!:):(\w+)", r"%(\1)s", sql)
 
 
+def address_of(url: str) -> dict[str, Any]:
+    """The parts of the URL.  Raises StoreError, whose text must not repeat them: one is the password."""
+    with suppress(psycopg.ProgrammingError):
+        address = conninfo_to_dict(url)
+        if "@" not in f"{address.get('host')}{address.get('dbname')}":  # else a / in the password has ended the host
+            return address
+    raise StoreError(
+        "the address of the PostgreSQL database can't be read; it is postgresql://USER:PASSWORD@HOST/DATABASE, "
+        "with any / : @ ? # % in the password written as % and two hex digits"
+    )
+
+
 class Session:
     """One connection, and the server's time when it was last taken into use."""
 
@@ -99,14 +111,7 @@ class PostgreSQL:
     migrated = True
 
     def __init__(self, url: str) -> None:
-        try:
-            self._address = CONNECTING | conninfo_to_dict(url)
-        except psycopg.ProgrammingError:
-            # What the library says repeats the URL, and with it the password.
-            raise StoreError(
-                "the address of the PostgreSQL database can't be read; it is postgresql://USER:PASSWORD@HOST/DATABASE, "
-                "with any / : @ ? # % in the password written as % and two hex digits"
-            ) from None
+        self._address = CONNECTING | address_of(url)
         self._idle: deque[Session] = deque()
         self._server_lock: Session | None = None
         self._idle.append(self._connect())
@@ -244,7 +249,8 @@ EXPLANATIONS = {
     "too many": "{store} has no connection left for us; try again, or raise its max_connections",
     "remaining connection slots": "{store} has no connection left for us; try again, or raise its max_connections",
     "system is": "{store} is starting or stopping; try again",
-    "could not translate host name": "{store} can't be found; check the host name in the URL",
+    "failed to resolve host": "{store} can't be found; check the host name in the URL",
+    "connection option": "{store} can't be used: {said}; check the URL",
     "timeout expired": "{store} did not answer in time; check the URL and that the server is up",
     "server closed the connection": "the connection to {store} was lost; nothing of this change was kept",
     "connection is lost": "the connection to {store} was lost; nothing of this change was kept",
