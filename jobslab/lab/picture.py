@@ -48,11 +48,11 @@ def draw(figure: "Figure", alt: str, text: str) -> Picture:
 
 
 def png(figure: "Figure") -> bytes:
-    """The figure as a PNG with a palette, and without a word about who wrote it or when."""
+    """The figure as a PNG with a palette; written anew, so that it has no word about who drew it with what."""
     from PIL import Image
 
     full, small = io.BytesIO(), io.BytesIO()
-    figure.savefig(full, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None})
+    figure.savefig(full, format="png", dpi=DOTS_PER_INCH)
     image = Image.open(full).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
     image.save(small, format="png", optimize=True)
     return small.getvalue()

@@ -6,6 +6,7 @@ from jobslab.lab.exercises import CHAPTERS, ___, chapter, exercise, predict
 from jobslab.lab.exercises import answer as answers
 from jobslab.lab.exercises.answer import NOT_ATTEMPTED, RAISED, RIGHT, WRONG
 from jobslab.lab.exercises.exercise import Exercise
+from jobslab.lab.exercises.judges import breaks
 from jobslab.lab.exercises.prediction import BadPrediction
 
 EXERCISES = [one for name in CHAPTERS for one in chapter(name)]
@@ -101,6 +102,12 @@ def test_a_wrong_answer_that_nobody_thought_of_is_judged_too() -> None:
         "✗ wrong: Your rule says that the job is over while the state is QUEUED.\n"
         "  by this schedule:\n    1  client submits\n    2  client polls"
     )
+
+
+def test_a_schedule_that_is_longer_than_asked_for_is_not_right() -> None:
+    longer = "client submits / A picks / B picks / A claims / A progresses 10% / B claims"
+    judge = breaks("one live claim per job", "all but conditional_updates", longest=5)
+    assert str(judge(longer)).startswith("✗ wrong: That is 6 steps; 5 are enough.")
 
 
 def test_a_prediction_is_compared_with_what_the_run_showed() -> None:

@@ -97,6 +97,8 @@ def test_who_is_at_work_is_what_the_lab_counts(scene) -> None:
 def test_a_worker_lets_go_when_it_crashes_reports_or_is_refused_and_not_by_a_late_report() -> None:
     told = rows("client submits / A claims next / A progresses 10% / A crashes / A succeeds late / A succeeds")
     assert hands(told) == [{}, {"A": 1}, {"A": 1}, {}, {}, {}]
+    waits = rows("client submits / A claims next / A succeeds late / A progresses 20%")
+    assert hands(waits) == [{}, {"A": 1}, {"A": 1}, {}]
     stale = "client submits / A claims next / 100 units pass / sweep / B claims next / A progresses 50% / B renews"
     assert hands(rows(stale))[-3:] == [{"A": 1, "B": 2}, {"B": 2}, {"B": 2}]
 

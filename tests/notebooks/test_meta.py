@@ -2,6 +2,9 @@
 
 import inspect
 import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -218,6 +221,30 @@ def test_a_chapter_that_asks_the_network_turns_red_and_one_that_asks_its_own_mac
         "the network is blocked while notebooks run, and '192.0.2.1' is not this machine",
         "the network is blocked while notebooks run, and 'example.org' is not this machine",
     ]
+
+
+def gate(folder: Path, *cells: Any) -> str:
+    """What `pytest --nbval` says of a notebook in a folder with the conftest of the chapters."""
+    (folder / "tests" / "notebooks").mkdir(parents=True)
+    shutil.copytree(OFFLINE, folder / "tests" / "notebooks" / "offline")
+    (folder / "notebooks").mkdir()
+    shutil.copy(ROOT / "notebooks" / "conftest.py", folder / "notebooks")
+    notebook = normal(new_notebook(cells=list(cells)))
+    nbformat.write(notebook, folder / "notebooks" / "99-a-chapter.ipynb")
+    gate = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-q", "-p", "no:cacheprovider"]
+    return subprocess.run([*gate, "notebooks"], cwd=folder, capture_output=True, text=True).stdout
+
+
+def test_the_gate_passes_what_is_as_stored_and_stays_on_this_machine(tmp_path: Path) -> None:
+    own = "import socket\nsocket.create_server(('127.0.0.1', 0)).close()\n1 + 1"
+    assert "1 passed" in gate(tmp_path, new_code_cell(own, outputs=[shown("2")]))
+
+
+def test_the_gate_fails_another_output_and_a_kernel_that_asks_the_network(tmp_path: Path) -> None:
+    asks = "import socket\nsocket.create_connection(('192.0.2.1', 80), 1)"
+    said = gate(tmp_path, new_code_cell("1 + 1", outputs=[shown("3")]), new_code_cell(asks))
+    assert "2 failed" in said
+    assert "the network is blocked while notebooks run, and '192.0.2.1' is not this machine" in said
 
 
 def test_the_gate_is_strict(pytestconfig: pytest.Config) -> None:
