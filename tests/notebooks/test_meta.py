@@ -283,7 +283,8 @@ def twice(notebook: Notebook) -> Notebook:
 
 def differing(notebook: Notebook) -> list[str]:
     """The cells of `twice` that gave something else the second time."""
-    pairs = zip(notebook.cells[::2], notebook.cells[1::2])
+    cells = normal(notebook).cells
+    pairs = zip(cells[::2], cells[1::2])
     return [a.source for a, b in pairs if said(a) != said(b)]
 
 
@@ -335,7 +336,7 @@ def red_cells(path: Path, rule: str, folder: Path) -> list[str]:
     notebook = read(path)
     env = {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
     spoilt = executed(read(path), path.parent, env, allow_errors=True)
-    pairs = zip(complaints.code_cells(notebook), complaints.code_cells(spoilt))
+    pairs = zip(complaints.code_cells(notebook), complaints.code_cells(normal(spoilt)))
     return [a.id for a, b in pairs if said(a) != said(b) and "diff(" not in a.source and "sql(" not in a.source]
 
 
