@@ -87,7 +87,7 @@ def watch(
             check_there(api, id)
             outcome = api.wait(id, deadline_seconds, show)
         except KeyboardInterrupt:
-            bar.console.print(f"the job goes on; follow it again with: jobslab watch {id}", highlight=False)
+            bar.console.print(f"the job goes on; follow it again with: jobslab watch {id}", soft_wrap=True)
             raise typer.Exit(130) from None
     print(ending(outcome))
     raise typer.Exit({"SUCCEEDED": 0, "UNKNOWN": 3}.get(outcome.verdict, 1))

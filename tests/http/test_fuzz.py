@@ -31,7 +31,7 @@ def test_5000_requests_bring_no_fault_and_nothing_that_is_not_documented(tmp_pat
             "--seed",
             "8202",
             "--max-examples",
-            "860",
+            "800",
             "--no-shrink",
         ]
         fuzzer = [str(Path(sys.executable).with_name("schemathesis")), "run", f"{server.url}/openapi.json", *options]
