@@ -24,7 +24,7 @@ from jobslab.errors import OutcomeUnknown, StoreError
 from jobslab.lab.postgres import VARIABLE, Server, a_store, execute
 from jobslab.settings import LAB, SERVICE
 from jobslab.stores import Store, open_store
-from jobslab.stores.postgres import PostgreSQL
+from jobslab.stores.postgres import PostgreSQL, Session
 from jobslab.stores.sql import SQLStore
 from tests import postgres
 from tests.stores.steps import queued, row, running
@@ -140,6 +140,8 @@ def test_ids_are_ordered_as_bytes(store: Store) -> None:
         queued(store, id)
     assert [job.id for job in store.rows()] == ["B", "Job-2", "a", "job-10", "job-2", "job_1"]
     assert store.pick(now=0).id == "B"
+    with store.database.read() as db:  # since this server may be one whose language does so anyway
+        assert db.execute("SELECT pg_collation_for(id) FROM jobs LIMIT 1").fetchone()[0] == '"C"'
 
 
 def test_a_server_of_one_schema_does_not_keep_that_of_another_from_starting(tmp_path: Path) -> None:
@@ -382,18 +384,35 @@ def test_a_commit_whose_answer_is_lost_is_unknown_and_doing_it_again_is_safe(
     assert [event.verb for event in store.events() if event.accepted] == ["submit", "submit", "claim", "succeed"]
 
 
-def test_a_session_in_a_transaction_is_not_given_to_the_next_caller(store: Store) -> None:
+def test_a_commit_that_the_server_refuses_is_known_not_to_be_kept(store: Store) -> None:
+    with store.database.write() as db:
+        db.execute("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$")
+        db.execute(
+            "CREATE CONSTRAINT TRIGGER late AFTER INSERT ON jobs DEFERRABLE INITIALLY DEFERRED"
+            " FOR EACH ROW EXECUTE FUNCTION refuse()"
+        )
+    with pytest.raises(StoreError, match="refused") as wrong:
+        queued(store)
+    assert not isinstance(wrong.value, OutcomeUnknown)
+    assert store.rows() == ()
+
+
+def test_a_connection_that_was_left_in_a_transaction_is_not_given_to_the_next_caller(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute = Session.execute
+
+    def interrupted(session: Session, sql: str, *p: Any) -> Any:
+        if sql == "COMMIT":
+            raise KeyboardInterrupt
+        return execute(session, sql, *p)
+
+    monkeypatch.setattr(Session, "execute", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        interrupted(store)
-    database: Any = store.database
-    assert all(session.reusable for session in database._idle)
-    assert queued(store).state == "QUEUED"
-
-
-def interrupted(store: Store) -> None:
-    with store.transaction():
         queued(store, "job-9")
-        raise KeyboardInterrupt
+    monkeypatch.undo()
+    assert queued(store).id == "job-1"
+    assert [job.id for job in store.rows()] == ["job-1"]
 
 
 # A server that is stopped, and a disk that is full
