@@ -29,7 +29,8 @@ def flip(name: str, **flags: bool) -> Picture:
     trial = run(scene, Contract().without(*(flag for flag, on in flags.items() if not on)))
     said = outcome(trial)
     picture = timelines.timeline(scene.name, [trial.side])
-    return picture._replace(text=f"{scene.question}\n{said}\n\n{picture.text}", alt=f"{scene.question} {said}. {picture.alt}")
+    text = f"{scene.question}\n{said}\n\n{picture.text}"
+    return picture._replace(text=text, alt=f"{scene.question} {said}. {picture.alt}")
 
 
 def outcome(trial: Trial) -> str:
@@ -81,5 +82,5 @@ def as_html(picture: Picture) -> str:
     return (
         f"<p>{escape(question)}</p><p><b>{escape(said)}</b></p>"
         f'<img src="data:image/png;base64,{image}" alt="{escape(picture.alt)}" width="{picture.shown_width}">'
-        f"<details><summary>as text</summary><pre>{escape(picture.text)}</pre></details>"
+        f"{picture.unfolds}"
     )

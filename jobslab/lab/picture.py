@@ -1,13 +1,15 @@
 """How does a figure reach a reader who can't see it?  A Picture is an image and the same content as text.
 
-A notebook stores both: the image with its alternative text, and the text twin as `text/plain`, which is what a screen
-reader reads, what a diff shows and what `pytest --nbval` compares.  The image itself is never compared.
+A notebook stores both: the image with its alternative text, and the text twin as `text/plain`, which is what a diff
+shows and what `pytest --nbval` compares.  The image itself is never compared.  JupyterLab shows the image, forgets the
+alternative text and hides the twin; so the twin follows the picture once more, to be unfolded and read aloud.
 """
 
 import base64
 import io
 import re
 import struct
+from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -37,9 +39,21 @@ class Picture(NamedTuple):
         pixels = struct.unpack(">I", self.png[16:20])[0]
         return round(pixels * SHOWN_PER_INCH / DOTS_PER_INCH)
 
+    @property
+    def unfolds(self) -> str:
+        """The text, to be unfolded under the picture on a page."""
+        return f"<details><summary>the same as text</summary><pre>{escape(self.text)}</pre></details>"
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, Any]]:
         data = {"image/png": base64.b64encode(self.png).decode(), "text/plain": self.text}
         return data, {"image/png": {"alt": self.alt, "width": self.shown_width}}
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+
+        data, metadata = self._repr_mimebundle_()
+        display(data, metadata=metadata, raw=True)
+        display({"text/html": self.unfolds, "text/plain": "(the same as text)"}, raw=True)
 
 
 def draw(figure: "Figure", alt: str, text: str) -> Picture:

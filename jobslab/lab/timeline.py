@@ -299,10 +299,10 @@ def widest(columns: Iterable[list[str]]) -> float:
 def layout(sides: Sequence[Side]) -> Layout:
     """Columns are as wide as what they say, up to a limit that is lower where three runs stand side by side."""
     few = len(sides) < 3
-    steps = steps_column(sides, 2.0 if few else 1.4)
+    steps = steps_column(sides, 1.8 if few else 1.4)
     answers = [answers_column(side, sides, 1.6 if few else 1.15) for side in sides]
     said_wide = max(widest(column) for column in answers) + GAP
-    names, step = lanes(sides), 0.28 if few else 0.22
+    names, step = lanes(sides), 0.25 if few else 0.22
     jobs = [sorted({job.id for row in side.rows for job in row.jobs}) or ["no job"] for side in sides]
     lefts = [MARGIN + TIME + max(1.2, widest(steps)) + GAP]
     for ids in jobs:

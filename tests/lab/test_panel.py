@@ -45,7 +45,7 @@ def test_without_a_live_kernel_the_picture_and_its_text_remain() -> None:
 def test_what_the_panel_shows_can_be_read_without_seeing_it() -> None:
     html = as_html(flip("restart", persistence=False))
     assert 'alt="The server is restarted while a job runs.' in html
-    assert "<summary>as text</summary>" in html
+    assert "<summary>the same as text</summary>" in html
 
 
 def test_mistakes_are_named() -> None:

@@ -125,6 +125,16 @@ def test_a_picture_is_an_image_with_alternative_text_and_a_text_twin() -> None:
     assert metadata["image/png"]["width"] == round(pixels * 96 / 160)
 
 
+def test_in_a_notebook_the_text_follows_the_picture_to_be_unfolded(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda data, **more: shown.append((data, more)))
+    picture = timeline("a < b", [Side("one", "all", rows("client submits"))])
+    picture._ipython_display_()
+    data, metadata = picture._repr_mimebundle_()
+    assert shown[0] == (data, {"metadata": metadata, "raw": True})
+    assert shown[1][0]["text/html"].startswith("<details><summary>the same as text</summary><pre>a &lt; b: 1 steps\n")
+
+
 def test_the_same_rows_give_the_same_bytes() -> None:
     scene = scenario("late progress")
     twice = [
