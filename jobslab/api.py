@@ -98,7 +98,7 @@ async def owner(request: Request) -> str:
     return told
 
 
-Optional = str | SkipJsonSchema[None]  # a text that may be left out; it is never null
+OptionalText = str | SkipJsonSchema[None]  # a text that may be left out; it is never null
 
 Owner = Annotated[str, Depends(owner)]
 
@@ -111,7 +111,7 @@ async def body(request: Request, owner: Owner) -> bytes:
 async def key(
     request: Request,
     idempotency_key: Annotated[
-        Optional,
+        OptionalText,
         Header(
             description="1 to 255 visible ASCII characters, in double quotes or bare; makes a repeated POST safe",
             json_schema_extra={"pattern": intake.KEY_PATTERN},
@@ -183,7 +183,7 @@ class Service:
         owner: Owner,
         limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="jobs of a page")] = PAGE,
         before: Annotated[
-            Optional,
+            OptionalText,
             Query(
                 description="where the page begins, as `next` says it",
                 json_schema_extra={"pattern": intake.POSITION.pattern},
@@ -199,7 +199,9 @@ class Service:
         request: Request,
         id: str,
         owner: Owner,
-        if_none_match: Annotated[Optional, Header(description="an `ETag`: 304 while the status is the same")] = None,
+        if_none_match: Annotated[
+            OptionalText, Header(description="an `ETag`: 304 while the status is the same")
+        ] = None,
     ) -> Response:
         """The job's status: 200 in every state, failed included."""
         told = status(self.mine(id, owner))
