@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from jobslab.lab.drawing import timeline
 from jobslab.lab.picture import Picture
-from jobslab.lab.timeline import timeline
 from jobslab.lab.trial import variants
 
 TIMELINE = Path(__file__).resolve().parents[1] / "docs" / "timeline.png"

@@ -12,7 +12,7 @@ outputs the same for everybody: the width of tables, and errors that are one sen
 
 from jobslab.contract import FLAGS, Contract
 from jobslab.errors import JobslabError
-from jobslab.lab import timeline as timelines
+from jobslab.lab import drawing
 from jobslab.lab.clause import diff, sql
 from jobslab.lab.exercises import ___, exercise, predict
 from jobslab.lab.extra import need
@@ -28,7 +28,7 @@ WIDTH = 160  # characters of a table, before it is broken in two
 def timeline(*trials: Trial, title: str | None = None) -> Picture:
     """The trials side by side as a Picture.  Raises MissingExtra without matplotlib."""
     need("matplotlib", "it draws the timelines")
-    return timelines.timeline(title or trials[0].title, [trial.side for trial in trials])
+    return drawing.timeline(title or trials[0].title, [trial.side for trial in trials])
 
 
 def set_up() -> None:

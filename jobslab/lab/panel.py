@@ -9,7 +9,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from jobslab.contract import FLAGS, Contract
-from jobslab.lab import timeline as timelines
+from jobslab.lab.drawing import timeline
 from jobslab.lab.extra import need
 from jobslab.lab.picture import Picture
 from jobslab.lab.scenarios import SCENARIOS, scenario
@@ -28,7 +28,7 @@ def flip(name: str, **flags: bool) -> Picture:
     scene = scenario(name)
     trial = run(scene, Contract().without(*(flag for flag, on in flags.items() if not on)))
     said = outcome(trial)
-    picture = timelines.timeline(scene.name, [trial.side])
+    picture = timeline(scene.name, [trial.side])
     text = f"{scene.question}\n{said}\n\n{picture.text}"
     return picture._replace(text=text, alt=f"{scene.question} {said}. {picture.alt}")
 

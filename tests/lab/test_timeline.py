@@ -6,12 +6,12 @@ import struct
 import pytest
 
 from jobslab.contract import Contract
-from jobslab.lab import timeline as timelines
+from jobslab.lab.drawing import figure, key, timeline
 from jobslab.lab.place import here
 from jobslab.lab.running import Row, run
 from jobslab.lab.scenarios import SCENARIOS, play, scenario
 from jobslab.lab.schedule import parse
-from jobslab.lab.timeline import Side, figure, first_difference, hands, lanes, stretches, timeline, twin, words
+from jobslab.lab.timeline import Side, first_difference, hands, lanes, stretches, twin, words
 
 PICTURES = [
     pytest.param(scene.name, [Side(v.name, str(v.contract), play(scene, v)) for v in scene.variants], id=scene.name)
@@ -55,7 +55,7 @@ def test_every_word_of_the_picture_is_in_its_text_too(name: str, sides: list[Sid
     found, _ = boxes(sides)
     text = twin(name, sides)
     seen = {word.strip("“”") for written, _ in found for word in written.split()}
-    for word in seen - set(timelines.key(sides).split()):
+    for word in seen - set(key(sides).split()):
         assert word in text or word in NOT_IN_THE_TEXT, word
 
 
