@@ -35,6 +35,7 @@ class Step(NamedTuple):
 
 StateTest: TypeAlias = Callable[[State], bool]
 StepTest: TypeAlias = Callable[[State, Step], bool]  # the state before, and the step
+InfoTest: TypeAlias = Callable[[Any], bool]  # the info of a step that has one
 Prefer: TypeAlias = Callable[[Sequence[Step], Step], Any]  # the run so far, and a step it may take: the least wins
 Progress: TypeAlias = Callable[[int], None]
 
@@ -42,14 +43,18 @@ Progress: TypeAlias = Callable[[int], None]
 class System(NamedTuple):
     """The states it may start in, what can happen next, and which states differ by names alone.
 
-    `enabled` lists the same steps in the same order whenever it is asked; among equals the one listed first wins.
+    `enabled` lists the same steps in the same order whenever it is asked; among equals the one listed first wins.  It
+    may give plain tuples of the fields of a Step, which cost less.
     `canon` gives one and the same of them for all states that are renamings of each other.  It is sound if a renamed
     state has the renamed steps, and if no property cares for the names.
     """
 
     init: Sequence[State]
-    enabled: Callable[[State], Iterable[Step]]
+    enabled: Callable[[State], Iterable[tuple[Any, bool, State, Any]]]
     canon: Callable[[State], State] | None = None
+
+    def steps(self, state: State) -> list[Step]:
+        return [Step(*step) for step in self.enabled(state)]
 
     def representative(self, state: State) -> State:
         return self.canon(state) if self.canon else state
@@ -63,6 +68,7 @@ class Property(NamedTuple):
     sentence: str
     state: StateTest | None = None
     step: StepTest | None = None
+    info: InfoTest | None = None
 
     @property
     def usual(self) -> bool:
@@ -74,20 +80,41 @@ class Property(NamedTuple):
 
     def seen_at(self, before: State, step: Step) -> bool:
         """Whether the step, or the state it leads to, is a sight."""
-        return (self.step is not None and (not self.step(before, step)) is self.usual) or self.seen_in(step.state)
+        shown = self.step is not None and (not self.step(before, step)) is self.usual
+        return shown or self.told_by(step.info) or self.seen_in(step.state)
+
+    def told_by(self, info: Any) -> bool:
+        return self.info is not None and info is not None and (not self.info(info)) is self.usual
 
 
-def always(name: str, sentence: str, *, state: StateTest | None = None, step: StepTest | None = None) -> Property:
-    """Every reachable state satisfies `state`, and every step out of one satisfies `step(before, step)`.
+def always(
+    name: str,
+    sentence: str,
+    *,
+    state: StateTest | None = None,
+    step: StepTest | None = None,
+    info: InfoTest | None = None,
+) -> Property:
+    """Every reachable state satisfies `state`, every step out of one satisfies `step(before, step)`, and whatever a step
+    tells as its info satisfies `info`.
 
-    Ask it of steps where a step does the harm: a finished job that runs again looks like any running job.
+    Ask it of steps where a step does the harm: a finished job that runs again looks like any running job.  Where the
+    info tells all there is to know, ask it of that: equal infos are asked about once.
     """
-    return Property("always", name, sentence, state, step)
+    return Property("always", name, sentence, state, step, info)
 
 
-def sometimes(name: str, sentence: str, *, state: StateTest | None = None, step: StepTest | None = None) -> Property:
-    """Some reachable state, or step, satisfies it: the guard against a system that is safe since nothing happens."""
-    return Property("sometimes", name, sentence, state, step)
+def sometimes(
+    name: str,
+    sentence: str,
+    *,
+    state: StateTest | None = None,
+    step: StepTest | None = None,
+    info: InfoTest | None = None,
+) -> Property:
+    """Some reachable state, step, or info of a step satisfies it: the guard against a system that is safe since nothing
+    happens."""
+    return Property("sometimes", name, sentence, state, step, info)
 
 
 def ends(name: str, sentence: str, goal: StateTest) -> Property:
@@ -165,8 +192,8 @@ def refuse_the_unclear(system: System, properties: Sequence[Property]) -> None:
     if len(set(names)) < len(names):
         raise ValueError(f"each property needs a name of its own, and one of these is given twice: {', '.join(names)}")
     for each in properties:
-        if each.state is None and each.step is None:
-            raise ValueError(f"the property {each.name!r} tests nothing: give it `state` or `step`")
+        if each.state is None and each.step is None and each.info is None:
+            raise ValueError(f"the property {each.name!r} tests nothing: give it `state`, `step` or `info`")
 
 
 @contextmanager
@@ -259,16 +286,22 @@ def expand(
     enabled, canon, states = system.enabled, system.canon, graph.states
     parent, faults, source, target = graph.parent, graph.faults, graph.source, graph.target
     tests = [(each.name, each.step, each.usual) for each in unseen if each.step]
+    told: dict[Any, list[str]] = {}  # an info -> the properties to which it is a sight
     fresh = size = len(states)
     for n in to_open:
         before, faults_before = states[n], faults[n]
         for step in enabled(before):
-            _, fault, after, _ = step
+            _, fault, after, info = step
             graph.steps += 1
             if canon:
                 after = canon(after)
             for name, test, usual in tests:
-                if (not test(before, step)) is usual:
+                if (not test(before, Step(*step))) is usual:
+                    graph.note(name, Sight(faults_before + fault, n, (after,)))
+            if info is not None:
+                if info not in told:
+                    told[info] = [each.name for each in unseen if each.told_by(info)]
+                for name in told[info]:
                     graph.note(name, Sight(faults_before + fault, n, (after,)))
             k = number.setdefault(after, size)
             if k == size:
@@ -352,7 +385,7 @@ def replay(system: System, way: Sequence[State], shows: StepTest | None = None, 
     state = start = next(each for each in system.init if system.representative(each) == way[0])
     taken: list[Step] = []
     for after in way[1:]:
-        fits = [step for step in system.enabled(state) if system.representative(step.state) == after]
+        fits = [step for step in system.steps(state) if system.representative(step.state) == after]
         if shows and len(taken) == len(way) - 2:
             fits = [step for step in fits if shows(state, step)]
         if not fits:
@@ -389,7 +422,7 @@ def count_schedules(system: System, asked: Property, length: int) -> Count:
     for _ in range(length):
         longer: Counter[tuple[State, bool]] = Counter()
         for (before, seen), times in runs.items():
-            steps = list(system.enabled(before))
+            steps = system.steps(before)
             for step in steps:
                 longer[system.representative(step.state), seen or asked.seen_at(before, step)] += times
             if not steps:
