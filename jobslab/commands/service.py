@@ -1,7 +1,7 @@
 """`jobslab serve` and `jobslab work`: how does the engine become a service on one machine?
 
-`serve` answers HTTP, sweeps and purges; workers are processes of their own on the same store file, as many as one
-likes.  Everything that can be refused is refused before the store is touched.
+`serve` answers HTTP, sweeps and purges; workers are processes of their own on the same store, as many as one likes, on
+PostgreSQL on as many machines.  Everything that can be refused is refused before the store is touched.
 """
 
 import contextlib
@@ -28,14 +28,21 @@ from jobslab.contract import Contract
 from jobslab.errors import BadNumber, JobslabError, StoreError
 from jobslab.job import Job
 from jobslab.settings import SERVICE, Settings
-from jobslab.stores import Store, open_store
+from jobslab.stores import Store, is_postgresql, open_store
 
 log = logging.getLogger("jobslab.service")
 
-GRACE_SECONDS = 10  # what a worker has to finish its job when the service ends; after that the lease is what helps
+GRACE_SECONDS = int(SERVICE.grace_seconds) + 5  # what workers have to end in, who give back what they do not finish
 HEADER_LIMIT = 256 * 1024  # beyond this even the parser gives up; the API refuses earlier, and in words
 
-StoreFile = Annotated[str, typer.Option("--store", metavar="FILE", help="The SQLite file that holds the jobs.")]
+StoreUrl = Annotated[
+    str,
+    typer.Option("--store", metavar="FILE|URL", help="The SQLite file that holds the jobs, or postgresql://..."),
+]
+Results = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Where the files of results are; FILE-results by default. PostgreSQL needs it."),
+]
 Data = Annotated[Path | None, typer.Option(help="What exports read: a CSV or SQLite file; the sample by default.")]
 Lease = Annotated[float, typer.Option(help="How long a worker may be silent before its job is given to another.")]
 
@@ -47,8 +54,9 @@ class ServeError(JobslabError):
 def serve(
     host: Annotated[str, typer.Option(help="Another address than this machine's own needs --tokens.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: a free one.")] = 8202,
-    store: StoreFile = "jobslab.db",
+    store: StoreUrl = "jobslab.db",
     data: Data = None,
+    results: Results = None,
     tokens: Annotated[Path | None, typer.Option(help="A file with one `owner token` a line.")] = None,
     workers: Annotated[int, typer.Option(min=0, max=64, help="Worker processes to start beside.")] = 0,
     lease_seconds: Lease = SERVICE.lease_seconds,
@@ -60,40 +68,42 @@ def serve(
 
     start_logging()
     wanted, settings = contract_of(only, without), settings_with(lease_seconds)
-    file, known = store_file(store), read_tokens(tokens) if tokens else None
+    files, known = results_of(store, results), read_tokens(tokens) if tokens else None
     check_reach(host, known is not None)
     with ExitStack() as stack:
         source = stack.enter_context(loaded(data))
         listening = stack.enter_context(listen(host, port))
-        jobs = stack.enter_context(open_store(wanted, file, settings=settings))
+        jobs = stack.enter_context(open_store(wanted, store, settings=settings))
         jobs.start_server()
         # uvicorn ends gracefully at the first signal and then raises it again; from here on that ends `with` blocks.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-        stack.enter_context(house_keeping(jobs, results_of(file)))
-        stack.enter_context(beside(workers, file, source, lease_seconds))
-        print(banner(listening.getsockname(), file, jobs.contract, known and len(known.owners), workers), flush=True)
+        stack.enter_context(house_keeping(jobs, files))
+        stack.enter_context(beside(workers, store, files, source, lease_seconds))
+        name = str(jobs.database)  # without the password
+        print(banner(listening.getsockname(), name, jobs.contract, known and len(known.owners), workers), flush=True)
         with contextlib.suppress(KeyboardInterrupt):
-            answer(jobs, known, results_of(file), listening)
+            answer(jobs, known, files, listening)
 
 
 def work(
-    store: StoreFile = "jobslab.db",
+    store: StoreUrl = "jobslab.db",
     data: Data = None,
+    results: Results = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=64, help="Jobs at a time, in threads of this process.")] = 1,
     lease_seconds: Lease = SERVICE.lease_seconds,
     parent: Annotated[int | None, typer.Option(hidden=True, help="End when this process is gone.")] = None,
 ) -> None:
-    """Do the jobs of a store, one at a time, until Ctrl-C; many of these may run."""
+    """Do the jobs of a store until Ctrl-C; many of these may run."""
+    from jobslab import loop
     from jobslab.tasks import tasks
 
     start_logging()
-    settings, file = settings_with(lease_seconds), store_file(store)
+    settings, files = settings_with(lease_seconds), results_of(store, results)
     name = f"{socket.gethostname()}-{os.getpid()}"
-    with loaded(data) as source, open_store(None, file, settings=settings) as jobs:
-        stop = stopping(parent)
-        log.info("worker %s takes jobs from %s", name, file)
-        for job in working(jobs, name, tasks(source, results_of(file)), stop):
-            told = jobs.get(job.id)
-            state = told.state if isinstance(told, Job) else "gone"
+    with loaded(data) as source, open_store(None, store, settings=settings) as jobs:
+        log.info("worker %s takes jobs from %s", name, jobs.database)
+        for job in loop.work(jobs, name, tasks(source, files), stop=stopping(parent), concurrency=concurrency):
+            state = state_of(jobs, job.id)
             log.info("job %s attempt %d: %s, correlation %s", job.id, job.attempt, state, job.correlation_id)
         log.info("worker %s has ended", name)
 
@@ -111,16 +121,11 @@ def settings_with(lease_seconds: float) -> Settings:
     return replace(SERVICE, lease_seconds=lease_seconds)
 
 
-def store_file(store: str) -> str:
-    """The path.  Raises StoreError for what is an address of PostgreSQL."""
-    if re.match(r"postgres(ql)?:", store):
-        raise StoreError("serve and work keep their jobs in an SQLite file for now; give --store the path of a file")
-    return store
-
-
-def results_of(file: str) -> Path:
-    """The directory beside the store where the files of results are."""
-    return Path(f"{file}-results")
+def results_of(store: str, results: Path | None) -> Path:
+    """The directory where the files of results are: beside the store's file, if it is one.  Raises ServeError."""
+    if results is None and is_postgresql(store):
+        raise ServeError("on PostgreSQL give --results DIR, for this store alone and shared by all its workers")
+    return results or Path(f"{store}-results")
 
 
 @contextlib.contextmanager
@@ -234,13 +239,14 @@ def remove_results(store: Store, results: Path) -> None:
 
 
 @contextlib.contextmanager
-def beside(workers: int, file: str, source: Path, lease_seconds: float) -> Iterator[None]:
+def beside(workers: int, store: str, results: Path, source: Path, lease_seconds: float) -> Iterator[None]:
     """`workers` processes that work while the body runs.
 
     They are in sessions of their own: Ctrl-C is for the service, which then tells them.  If it is killed they see that
     it is gone, and end too.
     """
-    options = {"--store": file, "--data": source, "--lease-seconds": lease_seconds, "--parent": os.getpid()}
+    options = {"--store": store, "--results": results, "--data": source, "--lease-seconds": lease_seconds}
+    options["--parent"] = os.getpid()
     command = [sys.executable, "-P", "-c", "from jobslab.cli import main; main()", "work"]
     command += [str(part) for option in options.items() for part in option]
     started = [subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True) for _ in range(workers)]
@@ -263,14 +269,15 @@ def end(process: "subprocess.Popen[bytes]") -> None:
         process.wait()
 
 
-def banner(address: tuple[Any, ...], file: str, contract: Contract, tokens: int | None, workers: int) -> str:
+def banner(address: tuple[Any, ...], store: str, contract: Contract, tokens: int | None, workers: int) -> str:
     """What is served, where, and under which contract."""
     host = f"[{address[0]}]" if ":" in address[0] else address[0]
+    again = "URL --results DIR" if store.startswith("PostgreSQL") else store
     lines = [
         f"jobslab serves http://{host}:{address[1]} (in a browser: /docs)",
-        f"store     {file}",
+        f"store     {store}",
         f"callers   {f'{tokens} bearer tokens' if tokens else 'one owner, lab, without a token'}",
-        f"workers   {workers or 'none beside; start some with: jobslab work --store ' + file}",
+        f"workers   {workers or 'none beside; start some with: jobslab work --store ' + again}",
         f"contract  {'all five clauses are in force' if not contract.off else 'BROKEN ON PURPOSE:'}",
     ]
     from jobslab.web.documents import missing
@@ -281,28 +288,24 @@ def banner(address: tuple[Any, ...], file: str, contract: Contract, tokens: int 
 # work
 
 
-def working(store: Store, name: str, tasks: Any, stop: Callable[[], bool]) -> Iterator[Job]:
-    """The worker's loop, which outlives a database that can't be used for a while."""
-    from jobslab.clock import SystemClock
-    from jobslab.worker import run
-
-    while not stop():
-        try:
-            yield from run(store, name, tasks, stop=stop)
-        except StoreError as wrong:
-            log.error("%s", wrong)
-            SystemClock().sleep(store.settings.poll_seconds)
+def state_of(store: Store, id: str) -> str:
+    """For the log: by now it may be another worker's, or the database away."""
+    try:
+        told = store.get(id)
+    except StoreError:
+        return "not known"
+    return told.state if isinstance(told, Job) else "gone"
 
 
 def stopping(parent: int | None) -> Callable[[], bool]:
-    """Says True once a signal has asked the worker to end, which it does after the job in hand, or once its parent is
-    gone.  A second signal ends it at once, and the job's lease frees the job."""
+    """Says True once a signal has asked the worker to end, or once its parent is gone.  A second signal ends it at
+    once, and the leases free what it has in hand."""
     asked = threading.Event()
 
     def ask(number: int, _: object) -> None:
         asked.set()
         signal.signal(number, signal.SIG_DFL)
-        log.info("ending after the job in hand; once more to end at once")
+        log.info("ending with the jobs in hand; once more to end at once")
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, ask)

@@ -4,6 +4,7 @@ It listens on a socket in its folder alone, and it is gone with the last process
 """
 
 import os
+import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +21,9 @@ VARIABLE = "JOBSLAB_POSTGRES_URL"
 
 
 class Server:
-    """A server of the wheel, whose data are in `folder`; several processes may share one."""
+    """A server of the wheel, whose data are in `folder`; several processes may share one.
+
+    As root it runs as another user, who must be able to go to `folder`: better not below a private directory."""
 
     def __init__(self, folder: Path) -> None:
         try:
@@ -46,16 +49,24 @@ class Server:
 
 
 @contextmanager
-def a_server(folder: Path) -> Iterator[str]:
-    """The URL of the database that JOBSLAB_POSTGRES_URL names, or of a new one with its data in `folder`."""
+def a_server() -> Iterator[Server]:
+    """A new server, gone with its data at the end."""
+    with tempfile.TemporaryDirectory(prefix="jobslab-") as folder:
+        server = Server(Path(folder) / "postgres")
+        try:
+            yield server
+        finally:
+            server.close()
+
+
+@contextmanager
+def a_database() -> Iterator[str]:
+    """The URL of the database that JOBSLAB_POSTGRES_URL names, or of a new one."""
     if os.environ.get(VARIABLE):
         yield os.environ[VARIABLE]
         return
-    server = Server(folder)
-    try:
+    with a_server() as server:
         yield server.url
-    finally:
-        server.close()
 
 
 def with_schema(url: str, name: str) -> str:

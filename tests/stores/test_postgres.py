@@ -21,7 +21,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from jobslab import Contract
 from jobslab.errors import OutcomeUnknown, StoreError
-from jobslab.lab.postgres import VARIABLE, Server, a_store, execute
+from jobslab.lab.postgres import VARIABLE, Server, a_server, a_store, execute
 from jobslab.settings import LAB, SERVICE
 from jobslab.stores import Store, open_store
 from jobslab.stores.postgres import PostgreSQL, Session
@@ -419,10 +419,9 @@ def test_a_connection_that_was_left_in_a_transaction_is_not_given_to_the_next_ca
 
 
 @pytest.fixture(scope="module")
-def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("own") / "postgres")
-    yield server
-    server.close()
+def own_server() -> Iterator[Server]:
+    with a_server() as server:
+        yield server
 
 
 @pytest.mark.long
