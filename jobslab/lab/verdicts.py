@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jobslab.client import UNKNOWN
 from jobslab.job import TERMINAL
+from jobslab.lab import properties
 from jobslab.lab.running import ACCEPTED, LOST, NOT_EXERCISED, Row, Seen
 from jobslab.lab.schedule import REPORTS, Schedule, parse
 from jobslab.lab.timeline import base, hands
@@ -79,19 +80,21 @@ def at_stake(tried: Sequence[Moment], broken: Callable[[Moment], bool]) -> Told:
     return Told(bool(tried), next((moment.row.n for moment in tried if broken(moment)), None))
 
 
-# The promises, one function each: the name and the sentence are in PROMISES below.
+# The promises, one function each: their names are in PROMISES below.
 
 
 def one_job_per_intent(run: list[Moment]) -> Told:
-    """An intent is a client's submit and each time that it is sent again."""
-    made: dict[str, set[str]] = {}
+    """An intent is a client's submit, each time that it is sent again, and each submit of that client with its key."""
+    made: dict[tuple[str, str | int], set[str]] = {}  # by client and key; without a key each submit is an intent
+    last: dict[str, tuple[str, str | int]] = {}
     tried, broken = False, None
     for moment in run:
         if moment.row.verb in ("submit", "submit again") and moment.happens:
-            again = moment.row.verb == "submit again"
-            tried = tried or again
+            actor, key = moment.row.actor, parse(moment.row.step)[0].argument("key", moment.row.n)
+            intent = last[actor] if moment.row.verb == "submit again" else (actor, key)
+            last[actor], tried = intent, tried or intent in made
             new = {job.id for job in moment.row.jobs} - {job.id for job in moment.before}
-            made[moment.row.actor] = (made.get(moment.row.actor, set()) if again else set()) | new
+            made[intent] = made.get(intent, set()) | new
         there = {job.id for job in moment.row.jobs}
         if any(len(ids & there) > 1 for ids in made.values()):
             broken = broken or moment.row.n
@@ -183,28 +186,21 @@ def reaches_an_end(run: list[Moment]) -> Told:
     return Told(bool(accepted), last.row.n if lost else None)
 
 
-class Promise(NamedTuple):
-    name: str
-    sentence: str
-    told: Callable[[list[Moment]], Told]
-
-
-ENDS = "every accepted job reaches a terminal state"
-
-PROMISES = (
-    Promise("one job per intent", "a submit that is sent again makes no second job", one_job_per_intent),
-    Promise("an accepted job is kept", "a restart of the server loses no job", is_kept),
-    Promise(ENDS, "given time, a sweep and a worker, nothing is left unfinished", reaches_an_end),
-    Promise("a terminal state is final", "what is over does not change", is_final),
-    Promise("one live claim per job", "no two workers hold a lease on one job", one_live_claim),
-    Promise("a sweep undoes no report", "the sweeper writes only where a lease is really over", sweeps_undo_nothing),
-    Promise("only the current attempt's report counts", "a late worker's report is refused", only_the_current_counts),
-    Promise("no progress report lands on a terminal row", "what is over stays over", progress_spares_what_is_over),
-    Promise("a cancelled queued job never runs", "a cancel that was in time is kept", cancelled_never_runs),
-    Promise("a job asked to stop is not started again", "nobody claims it any more", asked_to_stop_is_not_started),
-    Promise("attempts never exceed the maximum", "nothing runs for ever", attempts_have_a_ceiling),
-    Promise("a client that stops at its deadline says UNKNOWN", "and not FAILED", deadline_says_unknown),
-)
+# Under the names that the explorer's properties have, in their order.
+PROMISES: dict[str, Callable[[list[Moment]], Told]] = {
+    properties.ONE_JOB: one_job_per_intent,
+    properties.KEPT: is_kept,
+    properties.ENDS: reaches_an_end,
+    properties.LIVE: one_live_claim,
+    properties.FINAL: is_final,
+    properties.SWEEP: sweeps_undo_nothing,
+    properties.CURRENT: only_the_current_counts,
+    properties.PROGRESS: progress_spares_what_is_over,
+    properties.CANCELLED: cancelled_never_runs,
+    properties.ASKED: asked_to_stop_is_not_started,
+    properties.CEILING: attempts_have_a_ceiling,
+    properties.DEADLINE: deadline_says_unknown,
+}
 
 FAULT = "the fault fired"
 
@@ -213,9 +209,7 @@ def judged(trial: Trial) -> dict[str, Told]:
     """What the trial tells of each promise, by name."""
     run = moments(trial.rows)
     recovered = moments(rerun(trial, (*trial.schedule, *recovery(trial))).rows)
-    return {
-        promise.name: promise.told(recovered if promise.name == ENDS else run) for promise in PROMISES
-    }
+    return {name: told(recovered if name == properties.ENDS else run) for name, told in PROMISES.items()}
 
 
 def recovery(trial: Trial) -> Schedule:
@@ -255,7 +249,7 @@ def verdicts(*trials: Trial, every: bool = False) -> "pd.DataFrame":
     import pandas as pd
 
     told = {trial.name: judged(trial) for trial in trials}
-    names = [p.name for p in PROMISES if every or any(told[trial.name][p.name].tried for trial in trials)]
+    names = [name for name in PROMISES if every or any(told[trial.name][name].tried for trial in trials)]
     columns = {trial.name: [told[trial.name][name].verdict for name in names] for trial in trials}
     for trial in trials:
         columns[trial.name].append("yes: " + "; ".join(faults(trial)) if faults(trial) else "no")
