@@ -1,4 +1,4 @@
-"""A worker as a process of its own, for tests that kill it: `python worker_process.py STORE LEASE_SECONDS`.
+"""A worker as a process of its own, for tests that kill it: `python worker_process.py STORE LEASE_SECONDS [THREADS]`.
 
 Its jobs talk to the test through files in the directory of params["at"].
 """
@@ -18,7 +18,7 @@ from jobslab.loop import work
 from jobslab.settings import SERVICE
 from jobslab.stores import open_store
 
-KINDS = ("busy", "poison", "held")
+KINDS = ("busy", "poison", "held", "quick")
 
 
 def busy(job: Job) -> Generator[float, None, Any]:
@@ -47,6 +47,12 @@ def held(job: Job) -> Generator[float, None, Any]:
     return job.attempt
 
 
+def quick(job: Job) -> Generator[float, None, Any]:
+    """Nothing: what is left is the engine's own work."""
+    return job.attempt
+    yield
+
+
 def begun(job: Job) -> None:
     (here(job) / f"begun-{job.attempt}").touch()
 
@@ -59,13 +65,14 @@ def params(job: Job) -> dict[str, Any]:
     return json.loads(job.params)
 
 
-def main(url: str, lease_seconds: str) -> None:
+def main(url: str, lease_seconds: str, threads: str = "1") -> None:
     ends: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: ends.append(number))
     settings = replace(SERVICE, lease_seconds=float(lease_seconds), poll_seconds=0.05, grace_seconds=0.5)
     with open_store(None, url, settings=settings, kinds=KINDS) as store:
-        tasks = {"busy": busy, "poison": poison, "held": held}
-        for _ in work(store, f"worker-{os.getpid()}", tasks, stop=lambda: bool(ends)):
+        tasks = {"busy": busy, "poison": poison, "held": held, "quick": quick}
+        name = f"worker-{os.getpid()}"
+        for _ in work(store, name, tasks, stop=lambda: bool(ends), concurrency=int(threads)):
             pass
 
 
