@@ -326,8 +326,8 @@ def answers(contract: Contract) -> dict[str, str]:
 
 def render(text: str, contract: Contract, slots: dict[str, str] = PLAIN_SLOTS) -> str:
     """The SQL in force: `text` with every slot filled.  A rule that is off leaves its TRUE or FALSE standing, so that
-    two contracts differ in whole lines."""
-    filling = slots | answers(contract)
+    two contracts differ in whole lines.  A rule that `slots` fills itself is tried out instead of the contract's."""
+    filling = answers(contract) | slots
     while "{" in text:
         text = text.format(**filling)
     return text
