@@ -8,7 +8,6 @@ import json
 import platform
 import re
 import socket
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -20,7 +19,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from jobslab.errors import JobslabError
+from jobslab.errors import JobslabError, StoreError
+from jobslab.stores import open_store
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 FIRST = "00-start-here.ipynb"
@@ -148,11 +148,8 @@ def write_access() -> str:
     for folder in folders:
         try:
             with tempfile.TemporaryDirectory(dir=folder) as inside:
-                db = sqlite3.connect(Path(inside) / "try.db")
-                db.execute("PRAGMA journal_mode = WAL")
-                db.execute("CREATE TABLE t (x)")
-                db.close()
-        except (OSError, sqlite3.Error) as wrong:
+                open_store(None, str(Path(inside) / "try.db")).close()
+        except (OSError, StoreError) as wrong:
             raise Problem(f"{folder} can't be written ({wrong}): change its permissions") from wrong
     return f"{' and '.join(map(str, folders))} can be written"
 
