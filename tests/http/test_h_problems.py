@@ -142,6 +142,13 @@ def test_h4_an_id_that_can_not_be_one_is_404(lab: Room, trick: str) -> None:
     assert lab.store.rows() == before
 
 
+def test_h4_what_can_not_be_an_id_never_reaches_the_database(lab: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PostgreSQL takes no NUL in a text, and nobody has to read ids of a megabyte."""
+    monkeypatch.setattr(lab.store, "get", raises(AssertionError("it was asked")))
+    for id in ("%00", "a%00b", "%0a", "a%20b", "a'b", "%2e%2e", "a" * 65):
+        assert problem(lab.get(id)) == "no-such-job"
+
+
 ADDRESSES = {operation.path for operation in OPERATIONS}
 
 
