@@ -338,7 +338,7 @@ class SQLStore:
         The rule that refuses is asked for before the write, always: the journal must know the state before, and a
         rule that is asked only after a refusal could be asked of another row.
         """
-        p = {**self._constants, "id": id, "now": now, **p}
+        p = {**self._constants, "id": id, "worker": actor, "now": now, **p}
         if "wait_seconds" in p:
             p["run_at"] = now + p["wait_seconds"]
         before = db.execute(self._why[verb], p).fetchone()
