@@ -100,7 +100,8 @@ class Alike:
         plain = tuple([(self.futures.plainest(job.row, job.asks), keys[job.key]) for job in jobs])
         names = {job.n: self.renames(f"job-{n}", job.row, job.asks) for n, job in enumerate(jobs, start=1)}
         names[NOBODY] = self.as_it_is
-        return Place(self.table(plain), Lookup(partial(self._clients, names, keys)), Lookup(partial(self._others, names)))
+        clients, others = partial(self._clients, names, keys), partial(self._others, names)
+        return Place(self.table(plain), Lookup(clients), Lookup(others))
 
     def _alone(self, table: int) -> list[tuple[int, int, str]]:
         """For each job: its number, its row alone, its key."""

@@ -95,8 +95,8 @@ def always(
     step: StepTest | None = None,
     info: InfoTest | None = None,
 ) -> Property:
-    """Every reachable state satisfies `state`, every step out of one satisfies `step(before, step)`, and whatever a step
-    tells as its info satisfies `info`.
+    """Every reachable state satisfies `state`, every step out of one satisfies `step(before, step)`, and whatever a
+    step tells as its info satisfies `info`.
 
     Ask it of steps where a step does the harm: a finished job that runs again looks like any running job.  Where the
     info tells all there is to know, ask it of that: equal infos are asked about once.
@@ -167,6 +167,7 @@ def check(
     limit: int | None = None,
     prefer: Prefer | None = None,
     progress: Progress | None = None,
+    first: bool = False,
 ) -> Result:
     """Looks at every reachable state and judges each property, with a shortest trace to what was seen.
 
@@ -179,7 +180,7 @@ def check(
     """
     refuse_the_unclear(system, properties)
     with gc_paused():
-        graph = explore(system, properties, limit, progress)
+        graph = explore(system, properties, limit, progress, first)
         look_for_dead_ends(graph, properties)
         verdicts = {each.name: judge(system, graph, each, prefer) for each in properties}
     return Result(len(graph.states), graph.steps, len(graph.levels) - 1, graph.exhausted, verdicts)
@@ -249,14 +250,16 @@ class Graph:
             self.note(name, Sight(self.faults[at], at))
 
 
-def explore(system: System, properties: Sequence[Property], limit: int | None, progress: Progress | None) -> Graph:
+def explore(
+    system: System, properties: Sequence[Property], limit: int | None, progress: Progress | None, first: bool
+) -> Graph:
     """The graph of all that can be reached, level by level, with the first sight of each *always* and *sometimes*."""
     states = list(dict.fromkeys(map(system.representative, system.init)))
     number = {state: n for n, state in enumerate(states)}
     graph = Graph(states, array("i", [-1]) * len(states), array("i", [0]) * len(states))
     unseen = [each for each in properties if each.kind != "ends"]
     level = range(len(states))
-    while level:
+    while level and not (first and graph.sights):
         graph.levels.append(level)
         for each in unseen:
             look_through(graph, level, each)

@@ -170,7 +170,7 @@ class Futures:
 
     def _plainer(self, row: int) -> Iterator[int]:
         job = self.job(row)
-        left = {} if job.lease_until is None else {"lease_until": 0}
+        left: dict[str, Any] = {} if job.lease_until is None else {"lease_until": 0}
         if job.done:
             yield self.alone(job._replace(state="SUCCEEDED", attempt=1, cancel_requested=0, **left))
             yield self.alone(job._replace(state="SUCCEEDED", cancel_requested=0, **left))
@@ -247,4 +247,3 @@ def verbs_of(actor: Any) -> tuple[str, ...]:
     if isinstance(actor, Sweeper):
         return tuple("requeue" if stuck.attempts_left else "exhaust" for stuck in actor.seen)
     return (actor.verb,)
-

@@ -39,7 +39,12 @@ BLURRED = {
     "finished_at": None,
     "expires_at": None,
 }
-PAST = ("started_at", "updated_at", "finished_at")  # moments that are now or over; how long ago, no one asks
+PAST = (
+    "created_at",
+    "started_at",
+    "updated_at",
+    "finished_at",
+)  # moments that are now or over; how long ago, no one asks
 
 
 class Numbered(Generic[Value]):
@@ -84,7 +89,9 @@ class Memo:
         """`rules` are those that the store was given instead of the contract's own: what they read is kept."""
         self.store = store
         self.kept = columns_in((answers(store.contract) | dict(rules or {})).values())
-        self.blurred = {column: value for column, value in BLURRED.items() if column not in self.kept}
+        # The contract's own rule is content with "over or not"; another may ask whether it is over by now, or was before.
+        self.least = -1 if "lease_until" in columns_in((rules or {}).values()) else 0
+        self.blurred: dict[str, Any] = {column: value for column, value in BLURRED.items() if column not in self.kept}
         self.tables = Numbered[Rows]()
         self.facts: list[Fact] = []
         self._known: dict[tuple[Rows, str, Arguments], tuple[int, Rows]] = {}  # the fact's number, the whole table
@@ -114,7 +121,7 @@ class Memo:
         answer differs."""
         questions = random.Random(seed).sample(list(self._known), max(1, int(share * len(self._known))))
         again = Memo(fresh)
-        again.kept, again.blurred = self.kept, self.blurred
+        again.kept, again.blurred, again.least = self.kept, self.blurred, self.least
         for part, verb, arguments in questions:
             number, rows = self._known[part, verb, arguments]
             said = again._execute(rows, part, verb, arguments)
@@ -122,10 +129,10 @@ class Memo:
         return len(questions)
 
     def blur(self, job: Job) -> Job:
-        """The row without what nothing reads.  Of a lease that is over 0 is left."""
+        """The row without what nothing reads.  How long a lease has been over, nobody asks."""
         blurred = job._replace(**self.blurred)
-        over = "lease_until" in self.kept and job.lease_until is not None and job.lease_until < 0
-        return blurred._replace(lease_until=0) if over else blurred
+        over = "lease_until" in self.kept and job.lease_until is not None and job.lease_until < self.least
+        return blurred._replace(lease_until=self.least) if over else blurred
 
     def blur_answer(self, answer: Any) -> Any:
         """The answer, with a row in it blurred."""
@@ -149,9 +156,10 @@ class Memo:
         return Fact(part, verb, arguments, self.blur_answer(answer), entries, after, last)
 
     def _older(self, job: Job) -> Job:
-        older = job._replace(lease_until=job.lease_until - 1) if job.lease_until else job
-        past = [name for name in PAST if name in self.kept and getattr(job, name) is not None]
-        return older._replace(**dict.fromkeys(past, -1)) if past else older
+        runs = "lease_until" in self.kept and job.lease_until is not None and job.lease_until > self.least
+        older = job._replace(lease_until=job.lease_until - 1) if runs and job.lease_until is not None else job
+        past: dict[str, Any] = {name: -1 for name in PAST if name in self.kept and getattr(job, name) is not None}
+        return older._replace(**past) if past else older
 
 
 def concerned(rows: Rows, verb: str, arguments: Arguments) -> Rows:

@@ -49,7 +49,7 @@ def terminal_is_final(fact: Fact) -> bool:
 
 
 def sweep_undoes_nothing(fact: Fact) -> bool:
-    stuck = all(job.state == "RUNNING" and not job.lease_until for job in fact.before)
+    stuck = all(job.state == "RUNNING" and (job.lease_until or 0) <= 0 for job in fact.before)
     return stuck or not (fact.verb in ("requeue", "exhaust") and landed(fact))
 
 
@@ -107,7 +107,7 @@ TWICE = "a job may run twice"
 FACTS = (
     Promise("always", ONE_JOB, "However often a submit is sent, its key stands for one job.", one_job_per_intent),
     Promise("always", FINAL, "A job that is over never changes again.", terminal_is_final),
-    Promise("always", SWEEP, "A sweeper writes to a running job whose lease is over, or not at all.", sweep_undoes_nothing),
+    Promise("always", SWEEP, "A sweeper writes where a lease is over, or not at all.", sweep_undoes_nothing),
     Promise("always", CURRENT, "A report that lands speaks for the attempt that is running.", only_the_current_attempt),
     Promise("always", PROGRESS, "A job that is over makes no progress.", no_progress_when_over),
     Promise("always", CANCELLED, "No step leads from CANCELLED to RUNNING.", cancelled_never_runs),
@@ -118,8 +118,6 @@ FACTS = (
     Promise("sometimes", "a job is given up", "A job is out of attempts, and the sweeper says so.", given_up),
     Promise("sometimes", "a report is refused", "Somebody comes too late, and is told.", report_is_refused),
 )
-BY_NAME = {promise.name: promise for promise in FACTS}
-
 
 # The order of the matrix: first what each flag must answer for, then the others, then what is only possible.
 NAMES = (ONE_JOB, KEPT, ENDS, LIVE, FINAL, SWEEP, CURRENT, PROGRESS, CANCELLED, ASKED, CEILING, DEADLINE)
@@ -128,9 +126,7 @@ SOMETIMES = tuple(promise.name for promise in FACTS if promise.kind == "sometime
 
 def properties(world: World) -> list[Property]:
     """All promises, in this world, for the checker."""
-    asked = [*map(world.members, ())]
     by_name = {each.name: each for each in [*(of_facts(world, promise) for promise in FACTS), *of_states(world)]}
-    assert not asked
     return [by_name[name] for name in (*NAMES, *SOMETIMES)]
 
 
@@ -154,8 +150,8 @@ def of_states(world: World) -> list[Property]:
 
     return [
         checker.always(KEPT, "A client that was told of a job finds it.", state=lambda state: kept(state[0], state[1])),
-        checker.ends(ENDS, "From wherever things stand, every job can still get to its end.", lambda state: over(state[0])),
-        checker.always(LIVE, "No two workers run one job with leases that, by their own counts, are good.", state=one_live_claim),
+        checker.ends(ENDS, "From anywhere, every job can still get to its end.", lambda state: over(state[0])),
+        checker.always(LIVE, "No two workers run a job, both in time by their own counts.", state=one_live_claim),
         checker.always(DEADLINE, "Not knowing is not failing.", info=says_what_it_knows),
     ]
 
@@ -173,7 +169,7 @@ def live_claims(world: World) -> Callable[[int], frozenset[str]]:
 
     def live(workers: int) -> frozenset[str]:
         claims: Sequence[Claim] = world.members(workers)
-        jobs = [claim.worker.job_id for claim in claims if claim.worker.working and claim.left > 0]
+        jobs = [claim.worker.job_id for claim in claims if claim.worker.job_id is not None and claim.left > 0]
         return frozenset(job for job in jobs if jobs.count(job) > 1)
 
     return live

@@ -16,7 +16,6 @@ from jobslab import worker as working
 from jobslab.client import Answer, Outcome, outcome
 from jobslab.job import Error, Reply
 from jobslab.lab.memo import Memo, Numbered
-from jobslab.lab.schedule import REPORTS
 from jobslab.sweeper import Sweeper
 from jobslab.worker import News, Request, Worker
 
@@ -32,13 +31,12 @@ class Bounds(NamedTuple):
     faults: int = 1  # in all: answers lost, workers crashed, servers restarted, reports that arrive twice
     under_way: int = 1  # reports that were sent and may yet arrive
     attempts: int = 2  # max_attempts of every job
-    lease: int = 1  # units of time
     reports: tuple[str, ...] = ("renew", "progress", "succeed", "retry")  # what a worker may have to tell
     late: tuple[str, ...] = ("progress",)  # which of its reports may be under way
 
 
 class Client(NamedTuple):
-    """One intent: how often it was sent in vain; the job that its client was told of, and how often that was cancelled."""
+    """One intent: how often it was sent in vain; the job that its client was told of; how often it cancelled that."""
 
     sent: int = 0
     job: str | None = None
@@ -94,6 +92,7 @@ State = tuple[int, int, int, int, int, int]
 # As a checker.Step: the action, whether nobody may count on it, the state, and the fact or what a client says.
 Step = tuple[Action, bool, State, int | Said | None]
 
+LEASE = 1  # what a claim is good for; a unit is enough to tell "before it is over" from "after"
 ERROR = Error("not this time", "the task failed")
 NEWS = {
     "renew": News("renew"),
@@ -131,7 +130,7 @@ class World:
         self.named = "worker" in memo.kept  # a rule asks who it is: then workers are no longer interchangeable
         self.actors, self.crowds = Numbered[Any](), Numbered[tuple[int, ...]]()
         names = NAMES["worker"] if self.named else [WORKER] * bounds.workers
-        idle = [Claim(Worker(names[n], lease_seconds=bounds.lease)) for n in range(bounds.workers)]
+        idle = [Claim(Worker(names[n], lease_seconds=LEASE)) for n in range(bounds.workers)]
         self.workers, self.sweepers = self.crowd(idle), self.crowd([Sweeper()] * bounds.sweepers)
         self.nothing = self.crowd(())
         self.client_turns, self.worker_turns = cache(self._client_turns), cache(self._worker_turns)
@@ -258,14 +257,19 @@ class World:
 
     # What one actor may do next, given the table
 
+    def _at(self, table: int) -> Any:
+        """This table, in a store's place."""
+        return Table(self.memo, table)
+
     def _client_moves(self, table: int, number: int, n: int, fresh: str | None) -> Iterator[Move]:
         client: Client = self.actors[number]
         if client.job is not None:
             yield from self._cancels(table, client)
             yield self._asks(table, number, client.job)
         elif client.sent < self.bounds.sends:
-            store = Table(self.memo, table)
-            told = store.submit(id=fresh, kind="export", params=PARAMS, key=f"k{n + 1}", max_attempts=self.bounds.attempts)
+            store = self._at(table)
+            request = {"kind": "export", "params": PARAMS, "key": f"k{n + 1}", "max_attempts": self.bounds.attempts}
+            told = store.submit(id=fresh, **request)
             yield Move("submit", store.number, self.actors(Client(job=told.job.id)), store.fact)
             in_vain = self.actors(Client(sent=client.sent + 1))
             yield Move("submit lost", store.number, in_vain, store.fact, cost=1, sure=False)
@@ -274,7 +278,7 @@ class World:
     def _cancels(self, table: int, client: Client) -> Iterator[Move]:
         """A client that has cancelled its last time is as one that gave up long ago."""
         if client.cancelled < self.bounds.cancels:
-            store = Table(self.memo, table)
+            store = self._at(table)
             store.cancel(id=client.job)
             more = client.cancelled + 1 < self.bounds.cancels
             after = client._replace(cancelled=client.cancelled + 1) if more else Client(sent=self.bounds.sends)
@@ -293,7 +297,8 @@ class World:
         claim: Claim = self.actors[number]
         worker = claim.worker
         idle = self.actors(Claim(working.idle(worker)))
-        moves = [move for told in self._told(worker) for move in self._asks_the_store(table, claim._replace(worker=told))]
+        told = [claim._replace(worker=each) for each in self._told(worker)]
+        moves = [move for each in told for move in self._asks_the_store(table, each)]
         if worker.working or worker.picked is not None:
             moves.append(Move("crash", table, idle, cost=1, sure=False))
         return tuple(moves)
@@ -312,16 +317,16 @@ class World:
         worker = claim.worker
         request = working.decide(worker)
         assert request is not None, "a worker that has nothing to ask is not told to"
-        store = Table(self.memo, table)
+        store = self._at(table)
         reply = working.deliver(store, request)
         if reply is not None:
             anew = request.verb in ("claim", "renew") and reply.accepted
-            after = working.observe(worker, request, reply)
-            yield Move(request.verb, store.number, self._claim(after, self.bounds.lease if anew else claim.left), store.fact)
+            after = self._claim(working.observe(worker, request, reply), LEASE if anew else claim.left)
+            yield Move(request.verb, store.number, after, store.fact)
         if request.verb in self.bounds.late and self.bounds.under_way:
             # It goes on as if it had been accepted, but it can't count on a longer lease.
-            after = working.observe(worker, request, Reply(True, None, None, worker.attempt, False))
-            yield Move(f"send {request.verb}", table, self._claim(after, claim.left), message=self.actors(request))
+            on = working.observe(worker, request, Reply(True, None, None, worker.attempt, False))
+            yield Move(f"send {request.verb}", table, self._claim(on, claim.left), message=self.actors(request))
 
     def _claim(self, worker: Worker, left: int) -> int:
         return self.actors(Claim(worker, left if worker.working else 0))
@@ -329,19 +334,18 @@ class World:
     def _sweeper_moves(self, table: int, number: int) -> Iterator[Move]:
         """It deals with what it saw; or it looks, at one job, and forgets what it saw before."""
         sweeper: Sweeper = self.actors[number]
-        write = sweeping.decide(sweeper)
+        write, store = sweeping.decide(sweeper), self._at(table)
         if write is not None:
-            store = Table(self.memo, table)
             sweeping.deliver(store, sweeper, write)
             yield Move("requeue", store.number, self.actors(sweeping.observe(sweeper)), store.fact)
-        store = Table(self.memo, table)
-        for stuck in sweeping.look(store, Sweeper()).seen:
+        before = self._at(table)
+        for stuck in sweeping.look(before, Sweeper()).seen:
             if sweeper.seen != (stuck,):
-                yield Move("look", table, self.actors(Sweeper(seen=(stuck,))), store.fact)
+                yield Move("look", table, self.actors(Sweeper(seen=(stuck,))), before.fact)
 
     def _arrival(self, table: int, number: int) -> Move:
         request: Request = self.actors[number]
-        store = Table(self.memo, table)
+        store = self._at(table)
         working.deliver(store, request)
         return Move(f"{request.verb} late", store.number, number, store.fact)
 
