@@ -3,6 +3,7 @@
 # make check      the long tests
 # make lab        JupyterLab, at the first chapter
 # make notebooks  runs every chapter and stores its outputs in their normal form
+# make chaos      processes that are killed, on SQLite and on PostgreSQL, and an audit
 # make bench      the measurements
 # make readme     writes the parts of README.md that are made from the code
 # make figures    draws README's picture
@@ -16,7 +17,7 @@ PYTHON ?= python3
 # Notebooks and tests start `jobslab` by its name. Paths below stay relative: the checkout may lie in a folder with spaces.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: run test check lab notebooks bench readme figures install clean
+.PHONY: run test check lab notebooks chaos bench readme figures install clean
 
 run: .venv/installed
 	@.venv/bin/jobslab run
@@ -32,6 +33,10 @@ lab: .venv/installed
 
 notebooks: .venv/installed
 	.venv/bin/python tools/notebooks.py
+
+chaos: .venv/installed
+	.venv/bin/jobslab chaos --store sqlite
+	.venv/bin/jobslab chaos --store postgresql
 
 bench: .venv/installed
 	.venv/bin/python -m bench

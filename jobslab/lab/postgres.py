@@ -4,6 +4,7 @@ It listens on a socket in its folder alone, and it is gone with the last process
 """
 
 import os
+import signal
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -43,6 +44,12 @@ class Server:
     def stop(self) -> None:
         """Every connection is cut, as by an administrator."""
         self._server.stop()
+
+    def crash(self) -> None:
+        """As if its machine had lost its power, but for the machine: no transaction ends in order (SIGQUIT)."""
+        postmaster = self._server.get_postmaster_info().process
+        postmaster.send_signal(signal.SIGQUIT)
+        postmaster.wait(30)
 
     def close(self) -> None:
         self._server.cleanup()
