@@ -4,6 +4,7 @@ outputs the same for everybody: the width of tables, and errors that are one sen
     run(what, how)            a trial: a scenario's variant, or a schedule of one's own under a contract
     variants(name)            all variants of a scenario
     timeline(*trials)         picture with its text;     side_by_side(*trials), verdicts(*trials)   tables
+    fails(promise, *contracts), shortest(promise, contract)   in k of n schedules, and a shortest one, run
     diff(before, after, ...)  the SQL that changes;      sql(verb, contract)                        a whole statement
     jobs(trial), journal(trial), database(trial)         what is in the database file that the trial leaves
     predict(...), exercise("04.1"), ___                  the learner's part
@@ -16,6 +17,7 @@ from jobslab.lab import drawing
 from jobslab.lab.clause import diff, sql
 from jobslab.lab.exercises import ___, exercise, predict
 from jobslab.lab.extra import need
+from jobslab.lab.odds import fails, shortest
 from jobslab.lab.panel import flip, panel
 from jobslab.lab.picture import Picture
 from jobslab.lab.text import as_html
@@ -55,12 +57,14 @@ __all__ = [
     "database",
     "diff",
     "exercise",
+    "fails",
     "flip",
     "jobs",
     "journal",
     "panel",
     "predict",
     "run",
+    "shortest",
     "side_by_side",
     "sql",
     "timeline",

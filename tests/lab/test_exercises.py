@@ -6,7 +6,7 @@ from jobslab.lab.exercises import CHAPTERS, ___, chapter, exercise, predict
 from jobslab.lab.exercises import answer as answers
 from jobslab.lab.exercises.answer import NOT_ATTEMPTED, RAISED, RIGHT, WRONG
 from jobslab.lab.exercises.exercise import Exercise
-from jobslab.lab.exercises.judges import breaks
+from jobslab.lab.exercises.judges import breaks, guard
 from jobslab.lab.exercises.prediction import BadPrediction
 
 EXERCISES = [one for name in CHAPTERS for one in chapter(name)]
@@ -131,3 +131,19 @@ def test_the_placeholder_shows_itself_and_is_nothing_else() -> None:
     assert (repr(___), str(___)) == ("___", "___")
     assert answers.is_blank("state = ___")
     assert not answers.is_blank("state = 'RUNNING'")
+
+
+def test_a_rule_of_one_s_own_is_tried_in_every_order_of_events() -> None:
+    judge = guard("unfinished")
+    assert judge("state = 'RUNNING'").outcome == RIGHT
+    assert judge("NOT state <> 'RUNNING'").outcome == RIGHT
+    loose = judge("state <> 'SUCCEEDED'")
+    assert (loose.outcome, loose.promise) == (WRONG, "a terminal state is final")
+    assert loose.schedule[-1] == "A progresses late"
+    assert judge("FALSE").says == "No promise breaks, but nothing is done: no job ever succeeds."
+
+
+def test_a_rule_that_is_no_sql_raises_what_the_database_says() -> None:
+    feedback = exercise("04.2").check("lease_until <")
+    assert feedback.outcome == RAISED
+    assert feedback.says.startswith("your answer raised BadRule: this can't be a rule, says the database: near")

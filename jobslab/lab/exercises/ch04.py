@@ -1,7 +1,7 @@
 """The exercises of chapter 04, the process died."""
 
 from jobslab.lab.exercises.exercise import Exercise, Wrong
-from jobslab.lab.exercises.judges import at_work_together, final_state, happens, reaches
+from jobslab.lab.exercises.judges import at_work_together, final_state, guard, happens, reaches
 
 EXERCISES = (
     Exercise(
@@ -28,6 +28,29 @@ EXERCISES = (
         (
             Wrong("a", "A lease is not counted from the claim: a renewal starts it anew."),
             Wrong("c", "A sweep fails a job only when its lease is over and no attempt is left."),
+        ),
+    ),
+    Exercise(
+        "04.2",
+        "Whose lease is over?",
+        "complete",
+        6,
+        """Write the rule by which the sweeper finds the jobs of dead workers: an SQL predicate about one row of the
+table `jobs`, as text. The lease is good until `lease_until`; the time is `:now`. The rule is tried in every order of
+events.""",
+        guard("expired"),
+        "lease_until <= :now",
+        "At the end of the lease it is over, and not before: an earlier sweep takes the job from a live worker, and a "
+        "later one is no harm but a longer wait.",
+        (
+            "Compare `lease_until` with `:now`.",
+            "At 12, is a lease that is good until 10 over? And one that is good until 20?",
+        ),
+        (
+            Wrong("FALSE", "That is what stands there while the flag is off."),
+            Wrong("TRUE", "Then every running job is taken for a dead worker's."),
+            Wrong("lease_until >= :now", "The wrong way round: these are the live ones."),
+            Wrong("worker IS NULL", "The dead worker's name stays in the row: it can't take it out."),
         ),
     ),
     Exercise(

@@ -7,13 +7,17 @@ from typing import Any
 from jobslab.contract import Contract
 from jobslab.lab.exercises.answer import RIGHT, WRONG, Feedback, is_blank
 from jobslab.lab.exercises.exercise import Judge, NotAttempted
+from jobslab.lab.explore import explore
 from jobslab.lab.place import here
+from jobslab.lab.properties import NAMES
 from jobslab.lab.running import LOST
 from jobslab.lab.running import run as run_here
 from jobslab.lab.schedule import parse
 from jobslab.lab.timeline import hands, states, words
 from jobslab.lab.trial import Trial, run
 from jobslab.lab.verdicts import VIOLATED, judged, violated
+
+SUCCEEDS = "a job succeeds"  # a possibility among the explorer's properties
 
 
 def steps(trial: Trial) -> tuple[str, ...]:
@@ -77,6 +81,29 @@ def what_held(trial: Trial) -> str:
 def told(trial: Trial) -> tuple[str, ...]:
     """Each step with what was answered."""
     return tuple(f"{row.step} → {words(row)}" for row in trial.rows)
+
+
+# A predicate, for exercises that ask for a rule
+
+
+def guard(rule: str) -> Judge:
+    """An SQL predicate in the place of this rule, under the full contract, in every order of events within the
+    explorer's bounds.  It must break nothing, and not by refusing everything: some job must succeed."""
+
+    def judge(predicate: Any) -> Feedback:
+        found = explore(rules={rule: str(predicate)}, names=NAMES, first=True)
+        for promise, seen in found.broken.items():
+            shortest = tuple(seen.schedule.splitlines())
+            return Feedback(WRONG, "With this rule a promise breaks, and no schedule is shorter.", promise, shortest)
+        done = explore(rules={rule: str(predicate)}, names=[SUCCEEDS], first=True).findings[SUCCEEDS]
+        if not done.trace:
+            return Feedback(WRONG, "No promise breaks, but nothing is done: no job ever succeeds.", None, NEVER)
+        return Feedback(RIGHT, f"no promise breaks, in any order of events; {found.states} states were looked at")
+
+    return judge
+
+
+NEVER = ("client submits", "A claims next", "A succeeds, and is refused")
 
 
 # A contract, for exercises that ask which flags are needed
