@@ -1,0 +1,83 @@
+"""Is PostgreSQL the same store?  The scenarios show the same rows; the explorer sees the same graph, state by state and
+answer by answer; and every run that breaks a promise goes the same way on it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from jobslab.contract import Contract
+from jobslab.lab import checker
+from jobslab.lab.alike import Alike
+from jobslab.lab.explore import MOST, NAMING, explore
+from jobslab.lab.memo import Fact, Memo
+from jobslab.lab.place import here
+from jobslab.lab.postgres import a_store
+from jobslab.lab.properties import tells
+from jobslab.lab.replay import replay
+from jobslab.lab.scenarios import SCENARIOS, Scenario, Variant, lines, play
+from jobslab.lab.world import World
+from jobslab.settings import LAB
+from jobslab.stores import Store, open_store
+from tests import postgres
+
+VARIANTS = [(scenario, variant) for scenario in SCENARIOS for variant in scenario.variants]
+
+# In a short run the full contract alone.
+CONTRACTS = [
+    pytest.param(contract, marks=[pytest.mark.long] * (contract != Contract()), id=str(contract))
+    for contract in Contract.all()
+]
+
+
+def titled(pair: tuple[Scenario, Variant]) -> str:
+    return f"{pair[0].name}, {pair[1].name}"
+
+
+@pytest.mark.parametrize("pair", VARIANTS, ids=titled)
+def test_every_row_is_as_expected(pair: tuple[Scenario, Variant], tmp_path: Path) -> None:
+    with a_store(postgres.server_url(), postgres.schema_name(tmp_path), pair[1].contract) as url:
+        rows = play(*pair, here, url)
+    for line in lines(*pair, rows):
+        assert line.seen == line.expected, line.step
+    assert rows == play(*pair)
+
+
+@contextmanager
+def both(contract: Contract, folder: Path) -> Iterator[tuple[Store, Store]]:
+    """Two stores under this contract, in lab time: SQLite's and PostgreSQL's."""
+    with (
+        a_store(postgres.server_url(), postgres.schema_name(folder), contract) as url,
+        open_store(contract, settings=LAB) as one,
+        open_store(contract, url, settings=LAB) as other,
+    ):
+        yield one, other
+
+
+def graph(store: Store) -> tuple[int, int, list[Fact]]:
+    """States, steps, and every question that was asked of the store, with its answer and its line in the journal."""
+    memo = Memo(store)
+    alike = not memo.kept & NAMING
+    world = World(memo, alike=alike)
+    system = checker.System([world.start], world.enabled, Alike(world, tells).canon if alike else None)
+    result = checker.check(system, [], limit=MOST)
+    assert result.exhausted
+    return result.states, result.steps, memo.facts
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_the_explorer_sees_the_same_graph(contract: Contract, tmp_path: Path) -> None:
+    with both(contract, tmp_path) as (one, other):
+        assert graph(one) == graph(other)
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_every_run_that_the_explorer_shows_goes_the_same_way(contract: Contract, tmp_path: Path) -> None:
+    runs = {name: found.trace for name, found in explore(contract).findings.items() if found.trace}
+    assert runs
+    with both(contract, tmp_path) as stores:
+        for store in stores:
+            for name, trace in runs.items():
+                store.load(())
+                assert replay(trace, store) == [], name
