@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from jobslab.commands import chaos, lab, migrate, remote, run, service
+from jobslab.commands import chaos, explore, lab, migrate, remote, run, service
 from jobslab.errors import JobslabError
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app.command("doctor")(lab.doctor)
 app.command("serve")(service.serve)
 app.command("work")(service.work)
 app.command("migrate")(migrate.migrate)
+app.command("explore")(explore.explore)
 app.command("chaos")(chaos.chaos)
 app.command("submit")(remote.submit)
 app.command("watch")(remote.watch)
