@@ -205,6 +205,19 @@ def test_a_row_that_is_wrong_far_down_leaves_nothing(tmp_path: Path) -> None:
     refused(written(tmp_path, "a,b\n" + "1,2\n" * 5000 + "1\n"), "in line 5002")
 
 
+def test_a_database_gets_its_name_in_one_step_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = as_database(written(tmp_path, SHOP), tmp_path / "made")
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("jobslab.source.os.replace", fail)
+    with pytest.raises(SourceError, match="No space left"):
+        as_database(written(tmp_path, "a,b\n7,x\n"), tmp_path / "made")
+    assert tables(database) == {"shop": [(1, "ann", 3.5), (2, "bob", 12.0)]}
+    assert [path.name for path in database.parent.iterdir()] == [database.name]
+
+
 def test_a_name_that_sqlite_keeps_for_itself_is_refused(tmp_path: Path) -> None:
     refused(written(tmp_path, SHOP, "sqlite_x.csv"), "change its name")
 

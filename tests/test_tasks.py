@@ -16,7 +16,7 @@ import pytest
 from jobslab import open_store
 from jobslab.clock import ManualClock
 from jobslab.job import KINDS, Error, Job, queued
-from jobslab.source import as_database, sample
+from jobslab.source import as_database, connect, sample
 from jobslab.tasks import tasks
 from jobslab.worker import Permanent, Transient, run
 
@@ -180,6 +180,29 @@ def test_an_export_is_of_one_moment_whoever_writes_meanwhile(begin: Run, results
         db.commit()
         list(chunks)
     assert len(table(results / "job-1.1.csv")) == 1235
+
+
+def test_the_rows_are_those_that_were_counted(
+    begin: Run, results: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(sqlite3.connect(source)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+
+        def connect_and_be_disturbed(path: Path) -> sqlite3.Connection:
+            reader = connect(path)
+
+            def disturb(sql: str) -> None:
+                if sql.startswith("SELECT * FROM"):
+                    db.execute("INSERT INTO large VALUES (-1)")
+                    db.commit()
+
+            reader.set_trace_callback(disturb)
+            return reader
+
+        monkeypatch.setattr("jobslab.tasks.connect", connect_and_be_disturbed)
+        list(begin("export", {"table": "large"}))
+        assert db.execute("SELECT count(*) FROM large").fetchone()[0] == 1235
+    assert len(table(results / "job-1.1.csv")) == 1235  # 1234, and the header
 
 
 def test_the_source_is_not_written(finish: Run, source: Path) -> None:

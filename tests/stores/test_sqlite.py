@@ -137,6 +137,23 @@ def test_a_new_store_in_a_locked_file_is_not_made(tmp_path: Path) -> None:
         refused(tmp_path / "jobs.db", "is locked by another program")
 
 
+def test_a_new_store_waits_for_another_that_is_being_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turning WAL on fails at once while another writes, whatever the busy timeout: it has to be tried again."""
+    with closing(sqlite3.connect(tmp_path / "jobs.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        waits = []
+
+        def wait(seconds: float) -> None:
+            waits.append(seconds)
+            if other.in_transaction:
+                other.execute("COMMIT")
+
+        monkeypatch.setattr("jobslab.stores.sqlite.time.sleep", wait)
+        with open_store(None, str(tmp_path / "jobs.db")) as store:
+            queued(store)
+    assert len(waits) > 0
+
+
 @contextmanager
 def nobody() -> Iterator[None]:
     """Without the rights of root, which no permission stops."""
