@@ -1,10 +1,9 @@
 """The exercises of chapter 05, only forward."""
 
 from jobslab.lab.exercises.exercise import Exercise, Wrong
-from jobslab.lab.exercises.judges import breaks, final_state, happens, is_enough
+from jobslab.lab.exercises.judges import breaks, final_state, guard, happens
 
 ASKED = "client submits / A claims next / client cancels / A succeeds"
-CAME_BACK = "client submits / A claims next / A sends progress 50% / A succeeds / A progresses 50% late"
 
 EXERCISES = (
     Exercise(
@@ -40,32 +39,35 @@ success. What does the job look like at the end?
     ),
     Exercise(
         number="05.2",
-        title="Which flag is it?",
+        title="Not in these states",
         kind="complete",
-        minutes=3,
-        task=f"""Write the smallest contract under which this schedule breaks neither *a terminal state is final* nor
-*no progress report lands on a terminal row*: the flags that must be on, with commas between them.
-
-    {CAME_BACK}""",
-        judge=is_enough(CAME_BACK, ["a terminal state is final", "no progress report lands on a terminal row"]),
-        right="conditional_updates",
-        because="The late report is of the current attempt, and nobody has lost a lease: all that is wrong is that the "
-        "job is over. Only a guard on the state sees that.",
+        minutes=4,
+        task="""A report lands where `state = 'RUNNING'`. Write the same rule the other way round, as an SQL predicate
+that lists the states in which no report may land: `"state NOT IN (...)"`. The five states are QUEUED, RUNNING,
+SUCCEEDED, FAILED and CANCELLED. Your rule is tried in every order of events.""",
+        judge=guard("unfinished"),
+        right="state NOT IN ('QUEUED', 'SUCCEEDED', 'FAILED', 'CANCELLED')",
+        because="Not over is not enough: a job that is QUEUED again has been taken from its worker. And a list of what "
+        "is forbidden grows with every new state; `state = 'RUNNING'` says what the writer expects.",
         hints=(
-            "Which attempt does the late report name, and which one stands in the row?",
-            "One flag is enough.",
+            "What may a worker still say of a job that the sweeper has put back?",
+            "RUNNING is the only state that may be missing from the list.",
         ),
         wrong=(
-            Wrong("attempt_fencing", "There was only one attempt, and the report names it."),
-            Wrong("leases", "No lease has run out, and nobody looks at leases when a report arrives."),
-            Wrong("conditional_updates, attempt_fencing", "The second flag refuses nothing here."),
+            Wrong(
+                "state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')",
+                "These are the terminal states. But a queued job is nobody's, and here a worker that has lost it "
+                "renews its lease.",
+            ),
+            Wrong("state <> 'SUCCEEDED'", "A job may also be over in another way."),
+            Wrong("finished_at IS NULL", "That is true of a queued job too, and nobody runs it."),
         ),
     ),
     Exercise(
         number="05.3",
         title="Cancelled, and at work",
         kind="break it",
-        minutes=5,
+        minutes=4,
         task="""Conditional updates are off, all else is on. Write a schedule that breaks *a cancelled queued job
 never runs*: the client cancels while the job waits, is told that it is CANCELLED, and yet a worker runs it.""",
         judge=breaks("a cancelled queued job never runs", "all but conditional_updates", longest=8),
