@@ -3,6 +3,7 @@
 A test compares them, so that README can't say another rule than the engine has.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -58,7 +59,17 @@ def run() -> str:
     return f'```\n$ jobslab run --scenario "stale worker"\n\n{told}\n```'
 
 
-PARTS = {"run": run, "rules": rules, "states": states}
+def chapters() -> str:
+    """The front card of each notebook: its name, its question, its minutes."""
+    rows = []
+    for path in sorted(README.parent.glob("notebooks/*.ipynb")):
+        card = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
+        title, question = re.search(r"# (\d\d .*)\n\n\*\*(.*)\*\*", card).groups()
+        rows.append([f"[{title}](notebooks/{path.name})", question, re.search(r"^(\d+) minutes", card, re.M)[1]])
+    return table(["chapter", "its question", "minutes"], rows)
+
+
+PARTS = {"run": run, "chapters": chapters, "rules": rules, "states": states}
 
 
 def rendered(readme: str) -> str:
