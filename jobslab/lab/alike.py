@@ -6,7 +6,8 @@
     rows     rows with the same future are one; so are attempts that come to the same
 
 What can still happen is asked of the store (see `futures`).  A state and the one that stands for it have the same steps
-up to those names, so the same verdicts and traces of the same length; tests compare both with the plain search.
+up to those names, but for refusals that change nothing.  So they have the same verdicts, in traces of the same length,
+on every promise that is not about a refusal; tests compare both with the plain search.
 """
 
 from collections.abc import Callable

@@ -110,14 +110,21 @@ def explore(
     """
     asked = [named(name) for name in names]
     with tried(contract, rules or {}) as store:
-        memo = Memo(store, rules)
-        alike = not memo.kept & NAMING
-        world = World(memo, bounds, alike)
-        system = checker.System([world.start], world.enabled, Alike(world, tells).canon if alike else None)
+        world, system = worlds(store, bounds, rules)
         chosen = [each for each in properties(world) if each.name in asked]
         result = checker.check(system, chosen, limit=limit, progress=progress, first=first)
         findings = {name: finding(world, verdict) for name, verdict in result.verdicts.items()}
     return Exploration(contract, bounds, result.states, result.steps, result.exhausted, findings)
+
+
+def worlds(
+    store: Store, bounds: Bounds, rules: Mapping[str, str] | None = None, *, alike: bool = True
+) -> tuple[World, checker.System]:
+    """The world on this store, and how it is searched: one of all states that are `alike` for all, or every state."""
+    memo = Memo(store, rules)
+    alike = alike and not memo.kept & NAMING
+    world = World(memo, bounds, alike)
+    return world, checker.System([world.start], world.enabled, Alike(world, tells).canon if alike else None)
 
 
 # A rule that reads one of these tells apart what else differs by its name alone.
@@ -135,9 +142,9 @@ def count(contract: Contract, name: str, length: int, bounds: Bounds, rules: Map
     promise that every job ends, which no schedule of any length breaks.
     """
     with tried(contract, rules or {}) as store:
-        world = World(Memo(store, rules), bounds)
+        world, system = worlds(store, bounds, rules, alike=False)
         asked = next(each for each in properties(world) if each.name == named(name))
-        return checker.count_schedules(checker.System([world.start], world.enabled), asked, length)
+        return checker.count_schedules(system, asked, length)
 
 
 def named(part: str) -> str:

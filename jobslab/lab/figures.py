@@ -110,8 +110,8 @@ def alt(explorations: Sequence[Exploration]) -> str:
     broken = sum(one.answer == BROKEN for each in explorations for one in each.findings.values())
     first = f" Under the full contract {len(full[0].broken) or 'nothing'} breaks." if full else ""
     return (
-        f"A matrix of {len(explorations)} contracts and {columns} promises: in {broken} cells a promise breaks, and the "
-        f"cell says in how many steps.{first}"
+        f"A matrix of {len(explorations)} contracts and {columns} promises: in {broken} cells a promise breaks, and "
+        f"the cell says in how many steps.{first}"
     )
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from jobslab.client import UNKNOWN
-from jobslab.job import NO_SUCH_JOB, Job
+from jobslab.job import Job
 from jobslab.lab import checker
 from jobslab.lab.checker import Property
 from jobslab.lab.memo import Fact
@@ -86,8 +86,8 @@ def given_up(fact: Fact) -> bool:
     return fact.verb == "exhaust" and landed(fact)
 
 
-def report_is_refused(fact: Fact) -> bool:
-    return fact.verb in REPORTS and not landed(fact) and fact.answer.refused_by != NO_SUCH_JOB
+def stops(fact: Fact) -> bool:
+    return fact.verb == "stop" and landed(fact)
 
 
 ONE_JOB = "one job per intent"
@@ -116,7 +116,7 @@ FACTS = (
     Promise("sometimes", TWICE, "A job is claimed a second time: no contract here promises once.", runs_again),
     Promise("sometimes", "a job succeeds", "Not everything is refused.", succeeds),
     Promise("sometimes", "a job is given up", "A job is out of attempts, and the sweeper says so.", given_up),
-    Promise("sometimes", "a report is refused", "Somebody comes too late, and is told.", report_is_refused),
+    Promise("sometimes", "a job is stopped", "Its worker was asked to, and says that it has.", stops),
 )
 
 # The order of the matrix: first what each flag must answer for, then the others, then what is only possible.
