@@ -168,14 +168,20 @@ def figure(title: str, sides: Sequence[Side]) -> Any:
     return made
 
 
+SIGNS = {
+    REFUSED: "✗ refused",
+    NOT_EXERCISED: "○ not exercised",
+    UNDER_WAY: "◁ sent, not arrived",
+    LOST: "⋯✖ answer lost",
+    HAPPENED: "■ crash or restart",  # time happens too, and has no mark
+}
+
+
 def key(sides: Sequence[Side]) -> str:
     """What the marks in this picture mean: those alone that are in it."""
-    found = {row.outcome for side in sides for row in side.rows}
-    signs = [("✗ refused", REFUSED), ("○ not exercised", NOT_EXERCISED), ("◁ sent, not arrived", UNDER_WAY)]
-    if any(row.outcome == HAPPENED and route(row) for side in sides for row in side.rows):
-        signs.append(("■ crash or restart", HAPPENED))
+    found = {row.outcome for side in sides for row in side.rows if route(row)}
     busy = ["thick line: believes that it runs the job"] if any(any(hands(side.rows)) for side in sides) else []
-    return "   ".join(["● done or answered", *(sign for sign, outcome in signs if outcome in found), *busy])
+    return "   ".join(["● done or answered", *(sign for outcome, sign in SIGNS.items() if outcome in found), *busy])
 
 
 def write(
