@@ -37,13 +37,15 @@ def main(arguments: list[str]) -> None:
 
 
 def executed(notebook: Any, folder: Path, env: dict[str, str] | None = None, allow_errors: bool = False) -> Any:
-    """The notebook run in this environment's kernel.  Raises CellExecutionError, unless errors are allowed."""
+    """The notebook run in this environment's kernel.  Raises CellExecutionError, and CellTimeoutError; where errors are
+    allowed, a cell that does not end is interrupted instead."""
     client = NotebookClient(
         notebook,
         timeout=CELL_SECONDS,
         kernel_name="python3",
         record_timing=False,
         allow_errors=allow_errors,
+        interrupt_on_timeout=allow_errors,
         resources={"metadata": {"path": str(folder)}},
     )
     return client.execute(env={**os.environ, **(env or {})})
