@@ -98,7 +98,7 @@ def test_a_random_walk_breaks_no_promise_of_its_contract(open_it: Callable[..., 
 @pytest.mark.parametrize("contract", Contract.all(), ids=str)
 def test_nor_does_a_long_one(open_it: Callable[..., Store], contract: Contract) -> None:
     store = open_it(contract, settings=QUICK)
-    assert [moved for moved in walk(store, f"long {contract}", 1500) if moved.broken] == []
+    assert [moved for moved in walk(store, f"long {contract}", 600) if moved.broken] == []
 
 
 # claim_next finds what is due and is never refused; submit and purge have no such answer.

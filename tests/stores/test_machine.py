@@ -162,4 +162,4 @@ def test_no_order_of_steps_breaks_a_promise() -> None:
 
 @pytest.mark.long
 def test_no_order_of_many_more_steps_breaks_a_promise() -> None:
-    run_state_machine_as_test(Walk, settings=settings(max_examples=300, stateful_step_count=200))
+    run_state_machine_as_test(Walk, settings=settings(max_examples=300, stateful_step_count=100))
