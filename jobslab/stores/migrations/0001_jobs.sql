@@ -7,7 +7,8 @@ CREATE TABLE jobslab (
 );
 
 -- The CHECKs refuse rows that no contract can mean, and admit every row that a broken one can write (a finished job
--- brought back to RUNNING, say): else the database would teach another lesson than the flag.
+-- brought back to RUNNING, say): else the database would teach another lesson than the flag.  So a RUNNING job need have
+-- no attempt and no lease: its id may be an older job's, whose late report nothing refuses.
 
 CREATE TABLE jobs (
   id TEXT{binary} PRIMARY KEY NOT NULL,
@@ -33,7 +34,6 @@ CREATE TABLE jobs (
   updated_at DOUBLE PRECISION NOT NULL,
   finished_at DOUBLE PRECISION,
   expires_at DOUBLE PRECISION,
-  CHECK (state <> 'RUNNING' OR (attempt > 0 AND lease_until IS NOT NULL)),
   CHECK (state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED') OR (finished_at IS NOT NULL AND expires_at IS NOT NULL))
 );
 
