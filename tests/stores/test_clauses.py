@@ -9,7 +9,7 @@ import pytest
 
 from jobslab import Contract
 from jobslab.stores import Store
-from tests.stores.steps import LEASE, changed, report, row, running, succeeded
+from tests.stores.steps import LEASE, changed, queued, report, row, running, succeeded
 
 
 def test_without_conditional_updates_late_progress_brings_a_finished_job_back(open_it: Callable[..., Store]) -> None:
@@ -46,3 +46,14 @@ def test_without_fencing_a_late_report_counts_while_the_job_runs(open_it: Callab
     store.claim("job-1", "B", now=LEASE)
     assert report(store, "succeed", now=LEASE).accepted
     assert store.events()[-1].attempt == 1 != row(store).attempt
+
+
+def test_without_persistence_and_guards_a_late_report_takes_the_job_that_has_its_id_now(
+    open_it: Callable[..., Store],
+) -> None:
+    store = open_it(Contract.only("idempotency_key", "leases"))
+    running(store)
+    store.restart()
+    queued(store)
+    assert report(store, "progress").state == "RUNNING"
+    assert (row(store).attempt, row(store).lease_until) == (0, None)

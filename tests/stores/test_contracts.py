@@ -49,6 +49,14 @@ def submit(walker: Walker, now: float) -> Any:
     return store.submit(ids[-1], "wait", params, owner, key, **times, now=now)
 
 
+def restart(walker: Walker, now: float) -> None:
+    """Of the server, now and then.  Where it leaves nothing, ids begin anew, while reports of old claims still come."""
+    if walker.rng.random() < 0.3:
+        walker.store.restart()
+        if not walker.store.contract.persistence:
+            walker.ids.clear()
+
+
 MOVES: dict[str, Callable[[Walker, float], Any]] = {
     "submit": submit,
     "claim": lambda walker, now: walker.store.claim(job(walker), "A", now=now),
@@ -63,6 +71,7 @@ MOVES: dict[str, Callable[[Walker, float], Any]] = {
     "exhaust": lambda walker, now: walker.store.exhaust(*claim(walker)[:2], now=now),
     "cancel": lambda walker, now: walker.store.cancel(job(walker), now=now),
     "purge": lambda walker, now: walker.store.purge(now=now),
+    "restart": restart,
 }
 
 
@@ -85,6 +94,8 @@ def walk(store: Store, seed: str, steps: int = 150, contract: Contract | None = 
             assert (accepted, reply.state) == (reply.refused_by is None, store.events()[-1].state_after)
         if accepted and reply.job:
             walker.claims.append((reply.job.id, reply.job.attempt, "A"))
+        if verb == "restart":
+            watch = Watch(store, contract)  # the journal went with the jobs
         yield Moved(verb, accepted, watch.broken())
 
 
@@ -101,8 +112,8 @@ def test_nor_does_a_long_one(open_it: Callable[..., Store], contract: Contract) 
     assert [moved for moved in walk(store, f"long {contract}", 600) if moved.broken] == []
 
 
-# claim_next finds what is due and is never refused; submit and purge have no such answer.
-NEVER = {("claim_next", False), ("submit", True), ("submit", False), ("purge", True), ("purge", False)}
+# claim_next finds what is due and is never refused; the others have no such answer.
+NEVER = {("claim_next", False), *[(verb, yes) for verb in ("submit", "purge", "restart") for yes in (True, False)]}
 
 
 def test_the_walks_see_every_verb_accepted_and_refused(open_it: Callable[..., Store]) -> None:

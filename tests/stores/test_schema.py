@@ -6,7 +6,7 @@ import pytest
 
 from jobslab.job import TERMINAL, State
 from jobslab.stores import Store
-from tests.stores.steps import IN_STATE, queued, row, running, succeeded
+from tests.stores.steps import IN_STATE, queued, row, succeeded
 
 IMPOSSIBLE: list[tuple[Any, dict[str, Any]]] = [
     (queued, {"state": "WAITING"}),
@@ -16,11 +16,8 @@ IMPOSSIBLE: list[tuple[Any, dict[str, Any]]] = [
     (queued, {"progress": -0.1}),
     (queued, {"progress": 1.1}),
     (queued, {"cancel_requested": 2}),
-    (queued, {"state": "RUNNING"}),
     (queued, {"owner": None}),
     (queued, {"id": None}),
-    (running, {"attempt": 0}),
-    (running, {"lease_until": None}),
     *[(succeeded, {"state": state, "finished_at": None}) for state in sorted(TERMINAL)],
     *[(succeeded, {"state": state, "expires_at": None}) for state in sorted(TERMINAL)],
 ]
