@@ -11,9 +11,7 @@ import random
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from itertools import count
-from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import TypeVar
 
@@ -44,7 +42,7 @@ log = logging.getLogger(__name__)
 
 STOPPED = Error("worker stopped", "the worker was stopped before the job was done")
 
-TICK_SECONDS = 0.1  # how soon the process sees that it is asked to end
+TICK_SECONDS = 0.1  # how soon the process sees what has happened, and that it is asked to end
 
 T = TypeVar("T")
 
@@ -94,7 +92,9 @@ class Loop:
         self.ended = Event()  # nothing is waited for any more
         self.in_hand: dict[str, Worker] = {}  # the workers that have a job, by name
         self.answers: dict[str, deque[tuple[Request, Reply]]] = defaultdict(deque)  # to the heartbeat, for each of them
-        self.news: SimpleQueue[Job | BaseException] = SimpleQueue()
+        # Looked at now and then: waking the process for each job costs more than a short job itself.
+        self.news: deque[Job | BaseException] = deque()
+        self.look = Event()
 
     def over(self) -> bool:
         return self.ended.is_set() or self.stop()
@@ -108,12 +108,14 @@ class Loop:
             while job is not None or not self.over():
                 worker, next_job = self.turn(worker, None) if job is None else self.carry_out(worker, job)
                 if job is not None:
-                    self.news.put(job)
+                    self.news.append(job)
                 elif next_job is None:
                     self.ended.wait(self.store.settings.poll_seconds)
                 job = next_job
         except BaseException as wrong:  # a fault of this program, or a task that wants to end the process
-            self.news.put(wrong)
+            self.news.append(wrong)
+        finally:
+            self.look.set()
 
     def carry_out(self, worker: Worker, job: Job) -> tuple[Worker, Job | None]:
         """Do the job in hand; the worker and the job that it has in hand then."""
@@ -179,7 +181,7 @@ class Loop:
                 if self.ended.wait(self.store.settings.renew_seconds):
                     return
         except BaseException as wrong:
-            self.news.put(wrong)
+            self.news.append(wrong)
 
     def renew(self, worker: Worker) -> None:
         """Not by `tell`: a worker that is asked to stop has not stopped before its task has."""
@@ -198,16 +200,18 @@ class Loop:
     def finished(self, slots: list[Thread], grace_seconds: float) -> Iterator[Job]:
         """The jobs that are over, until all workers have ended or the time of grace is over."""
         end = math.inf
-        while any(slot.is_alive() for slot in slots) or not self.news.empty():
-            with suppress(Empty):
-                told = self.news.get(timeout=TICK_SECONDS)
+        alive = True
+        while alive and time.monotonic() < end:
+            self.look.wait(TICK_SECONDS)
+            self.look.clear()
+            alive = any(slot.is_alive() for slot in slots)  # asked first: one that has ended has told all it had to
+            while self.news:
+                told = self.news.popleft()
                 if isinstance(told, BaseException):
                     raise told
                 yield told
             if end == math.inf and self.stop():
                 end = time.monotonic() + grace_seconds
-            if time.monotonic() >= end:
-                return
 
     def give_back(self) -> None:
         """Put what is in hand back into the queue, for any worker and at once."""
