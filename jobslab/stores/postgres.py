@@ -80,14 +80,15 @@ class Session:
     def __init__(self, raw: psycopg.Connection[Any]) -> None:
         self.raw = raw
         self.taken_at = 0.0
+        self._cursor = raw.cursor()  # one for all statements: making one is a fifth of the cost of a statement
 
     def execute(self, sql: str, parameters: Mapping[str, Any] | None = None, /) -> Cursor:
         # Without parameters a statement is sent as it is: % and : are then only characters.
-        return self.raw.execute(translated(sql), parameters) if parameters else self.raw.execute(sql.encode())
+        return self._cursor.execute(translated(sql), parameters) if parameters else self._cursor.execute(sql.encode())
 
     def take(self, sql: str) -> None:
         """Ask for the time, the last that `sql` selects, in one trip to the server."""
-        cursor = self.raw.execute(sql.encode())
+        cursor = self._cursor.execute(sql.encode())
         while cursor.nextset():
             pass
         self.taken_at = cast(tuple[float], cursor.fetchone())[0]
@@ -95,7 +96,7 @@ class Session:
     @property
     def reusable(self) -> bool:
         """Alive, and in no transaction."""
-        return not self.raw.closed and self.raw.info.transaction_status == TransactionStatus.IDLE
+        return not self.raw.closed and self.raw.pgconn.transaction_status == TransactionStatus.IDLE
 
 
 class PostgreSQL:
