@@ -89,7 +89,7 @@ class Memo:
         """`rules` are those that the store was given instead of the contract's own: what they read is kept."""
         self.store = store
         self.kept = columns_in((answers(store.contract) | dict(rules or {})).values())
-        # The contract's own rule is content with "over or not"; another may ask whether it is over by now, or was before.
+        # The contract's own rule is content with "over or not"; another may ask for less than that.
         self.least = -1 if "lease_until" in columns_in((rules or {}).values()) else 0
         self.blurred: dict[str, Any] = {column: value for column, value in BLURRED.items() if column not in self.kept}
         self.tables = Numbered[Rows]()
