@@ -17,9 +17,14 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
-    """Runs one statement, with :named parameters."""
+    """Runs statements, with :named parameters, in the order in which they are given."""
 
     def execute(self, sql: str, parameters: Mapping[str, Any] = ..., /) -> Cursor: ...
+
+    def later(self, sql: str, parameters: Mapping[str, Any], /) -> Cursor:
+        """Runs the statement not later than the next one that is executed, or the end of the transaction; only then
+        is its answer there."""
+        ...
 
 
 class Database(Protocol):

@@ -341,8 +341,9 @@ class SQLStore:
         p = {**self._constants, "id": id, "worker": actor, "now": now, **p}
         if "wait_seconds" in p:
             p["run_at"] = now + p["wait_seconds"]
-        before = db.execute(self._why[verb], p).fetchone()
+        stands = db.later(self._why[verb], p)
         wrote = db.execute(self.sql[verb], p).fetchall()  # all of it: a half-read RETURNING makes COMMIT fail
+        before = stands.fetchone()
         state_before, attempt, asked, correlation_id, refused_by = before or (None, None, 0, None, NO_SUCH_JOB)
         assert (refused_by is None) == bool(wrote), f"{verb}: refused by {refused_by}, and yet {len(wrote)} rows landed"
         job = Job(*wrote[0]) if wrote and verb == "claim" else None
@@ -392,7 +393,7 @@ class SQLStore:
         refused_by: str | None, state_before: str | None, state_after: str | None, correlation_id: str | None,
     ) -> None:  # fmt: skip
         if self.journal:
-            db.execute(
+            db.later(
                 EVENT,
                 {
                     "at": at,

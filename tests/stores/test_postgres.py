@@ -339,10 +339,12 @@ class Proxy:
 
     def _carry(self, one: socket.socket, other: socket.socket, cut: threading.Event) -> None:
         with suppress(OSError):
-            while (data := one.recv(65536)) and not cut.is_set():
+            while data := one.recv(65536):
+                if cut.is_set() and one.family == socket.AF_UNIX:
+                    break  # it comes from the server: this is the answer
                 if self.cut_next and b"COMMIT\0" in data:
                     self.cut_next = False
-                    cut.set()  # for the other way: what comes next is the answer
+                    cut.set()
                 other.sendall(data)
         for end in (one, other):
             with suppress(OSError):
