@@ -1,5 +1,5 @@
 """Does a run of chaos find what it is for?  The plan and the audit by themselves; then short runs with real processes,
-under the full contract and with a flag off.  The long ones have a hundred kills."""
+under the full contract and with a flag off."""
 
 import json
 import os
@@ -210,20 +210,20 @@ def test_a_short_run_on_a_file_keeps_its_promise() -> None:
     assert done.audit.stale_refused >= 1
 
 
-LONG = ["--jobs", "2000", "--kills", "100", "--seed", "8202", "--json"]
-SHORT = ["--jobs", "60", "--kills", "6", "--seed", "8202", "--json"]
+LONGER = ["--jobs", "300", "--kills", "20", "--seed", "8202", "--json"]  # `make chaos` has 2,000 and 100
+SHORT = ["--jobs", "40", "--kills", "4", "--seed", "8202", "--json"]
 
 
 @posix
 @pytest.mark.long
 @pytest.mark.parametrize("store", ["sqlite", "postgresql"])
-def test_two_thousand_jobs_and_a_hundred_kills_lose_nothing(store: str) -> None:
-    code, said, wrong = chaos("--store", store, *LONG)
+def test_a_longer_run_loses_nothing(store: str) -> None:
+    code, said, wrong = chaos("--store", store, *LONGER)
     report = json.loads(said)
     assert (code, report["wrong"], wrong) == (0, [], "")
-    assert report["audit"]["accepted"] >= 2000
+    assert report["audit"]["accepted"] >= 300
     assert report["done"] == report["planned"]
-    assert sum(report["done"][what] for what in (KILL_WORKER, KILL_SERVER)) == 100
+    assert sum(report["done"][what] for what in (KILL_WORKER, KILL_SERVER)) == 20
 
 
 @posix

@@ -162,7 +162,9 @@ class Cluster:
     def in_hand(self, who: int) -> tuple[str, int] | None:
         """The job and the attempt that this worker has in hand, as soon as it has one; None: it gets none."""
         began = time.monotonic()
-        while time.monotonic() < began + PATIENCE_SECONDS and self.workers[who].poll() is None:
+        while time.monotonic() < began + PATIENCE_SECONDS:
+            if self.workers[who].poll() is not None:  # it found no database when it started
+                self.workers[who] = self._work(who)
             rows = self.ask(
                 "SELECT id, attempt FROM jobs WHERE state = 'RUNNING' AND worker = :worker", worker=self.name(who)
             )
