@@ -36,7 +36,7 @@ def counted(name: str, contract: Contract, steps: int) -> str:
 
 def found(name: str, contract: Contract) -> str:
     """What the explorer says, of schedules of any length."""
-    exploration = explore(contract, names=[name])
+    exploration = explore(contract, names=[name], first=True)
     finding = exploration.findings[name]
     if finding.answer == BROKEN:
         return f"a shortest one that breaks it has {len(finding.trace)} steps"
