@@ -77,7 +77,10 @@ POSSIBLE: dict[str, tuple[Fact, Fact]] = {
         fact("succeed", [RUNNING], [SUCCEEDED]),
         fact("succeed", [RUNNING._replace(attempt=2)], [SUCCEEDED._replace(attempt=2)]),
     ),
-    "a job is given up": (fact("requeue", [OVERDUE], [QUEUED]), fact("exhaust", [OVERDUE], [RUNNING._replace(state="FAILED")])),
+    "a job is given up": (
+        fact("requeue", [OVERDUE], [QUEUED]),
+        fact("exhaust", [OVERDUE], [RUNNING._replace(state="FAILED")]),
+    ),
     "a job is stopped": (fact("stop", [ASKED], [ASKED], accepted=False), fact("stop", [ASKED], [CANCELLED])),
 }
 
