@@ -1,6 +1,7 @@
 """`jobslab chaos`: is a promise kept while processes are killed?"""
 
 import json
+import os
 import random
 import sys
 from collections.abc import Iterator
@@ -30,8 +31,11 @@ def chaos(
     as_json: Annotated[bool, typer.Option("--json", help="The whole report as JSON.")] = False,
 ) -> None:
     """Kill and stop real processes while clients submit; then audit. Exit code 1: something was lost or doubled."""
+    from jobslab.lab.chaos.cluster import ChaosError
     from jobslab.lab.chaos.run import STORES, run
 
+    if os.name != "posix":
+        raise ChaosError("chaos stops processes by signals that this system does not have; run it on Linux or macOS")
     if store not in STORES:
         raise StoreError(f"--store is {' or '.join(STORES)}, not {store!r}; a run makes a new one and removes it")
     for name, value in {"--jobs": jobs, "--kills": kills}.items():
