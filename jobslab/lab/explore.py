@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from itertools import combinations
+from itertools import accumulate, combinations
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -183,6 +183,12 @@ def tried(contract: Contract, rules: Mapping[str, str]) -> Iterator[Store]:
         yield store
 
 
+def is_whole(predicate: str) -> bool:
+    """Whether no parenthesis closes what the predicate did not open."""
+    depths = list(accumulate({"(": 1, ")": -1}.get(letter, 0) for letter in predicate))
+    return min(depths) >= 0 and depths[-1] == 0
+
+
 MORE_THAN_A_ROW = r"\b(select|random|randomblob|current_time\w*|date|time|datetime|julianday|unixepoch)\b"
 
 
@@ -190,7 +196,7 @@ def refuse_what_is_no_rule(slot: str, predicate: str) -> None:
     slots = [rule.slot for rule in RULES]
     if slot not in slots:
         raise BadRule(f"there is no rule {slot!r}; the rules are {', '.join(slots)}")
-    if not predicate.strip() or re.search(r"[{};]|--|/\*", predicate):
+    if not predicate.strip() or re.search(r"[{};]|--|/\*", predicate) or not is_whole(predicate):
         raise BadRule(f"a rule is one SQL predicate, like \"state = 'RUNNING'\", and not {predicate!r}")
     if re.search(MORE_THAN_A_ROW, predicate, re.IGNORECASE):
         raise BadRule(f"a rule asks about one row and its parameters, and not about more: {predicate!r}")

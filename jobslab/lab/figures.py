@@ -35,9 +35,8 @@ def promises(explorations: Sequence[Exploration]) -> list[str]:
 
 # As text
 
-KEY = (
-    f"A number: the fewest steps that break the promise.  {HOLDING} it holds.  {UNKNOWN} the search was not exhausted."
-)
+KEY = f"""A number: the fewest steps that break the promise.
+{HOLDING} it holds.  {UNKNOWN} the search was not exhausted."""
 
 
 def as_text(explorations: Sequence[Exploration]) -> str:
@@ -87,7 +86,7 @@ class Grid(NamedTuple):
 
     @property
     def height(self) -> float:
-        return HEAD + ROW * self.lines + 3 * EDGE
+        return HEAD + ROW * self.lines + 4 * EDGE
 
     def flag(self, n: int) -> float:
         return EDGE + FLAG * n
@@ -131,7 +130,7 @@ def figure(explorations: Sequence[Exploration]) -> "Figure":
         flags(axes, grid, line, each)
         for n, name in enumerate(names):
             found(axes, grid.promise(n), grid.top(line), each.findings[name])
-    axes.text(EDGE, grid.height - EDGE, KEY, size=SIZE, color=GREY, va="center")
+    axes.text(EDGE, grid.height - 2 * EDGE, KEY, size=SIZE, color=GREY, va="center")
     return drawn
 
 

@@ -20,7 +20,7 @@ from jobslab.errors import StoreError
 from jobslab.job import TERMINAL
 from jobslab.lab import checker, world
 from jobslab.lab.checker import BROKEN, HOLDS, NEVER_REACHED, REACHED
-from jobslab.lab.explore import BadRule, explore, worlds
+from jobslab.lab.explore import explore, worlds
 from jobslab.lab.properties import properties
 from jobslab.lab.world import Bounds
 from jobslab.settings import LAB
@@ -106,7 +106,6 @@ STATEMENTS = [
 
 RULES = [
     rule("deduplicated", "state = 'QUEUED'"),
-    rule("survives", "state <> 'RUNNING'"),
     rule("expired", "TRUE"),
     rule("claimable", "state IN ('QUEUED', 'FAILED')"),
     rule("claimable", "state IN ('QUEUED', 'RUNNING')"),
@@ -228,7 +227,7 @@ def complaints(mutant: Mutant) -> Iterator[str]:
     for contract in UNDER[:1] if mutant.in_code else UNDER:
         try:
             found = answers(contract, mutant)
-        except (AssertionError, StoreError, BadRule, sqlite3.IntegrityError) as wrong:
+        except (AssertionError, StoreError, sqlite3.IntegrityError) as wrong:
             yield f"{type(wrong).__name__}: {wrong}"
             return
         for name, was in unspoilt(contract, NOTHING).items():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jobslab.contract import Contract
+from jobslab.contract import FLAGS, Contract
 from jobslab.lab.checker import BROKEN
 from jobslab.lab.explore import Exploration, explore
 from jobslab.lab.place import here
@@ -31,11 +31,25 @@ def traces(contract: Contract) -> dict[str, tuple[Happening, ...]]:
     return {name: one.trace for name, one in found(contract).findings.items() if one.trace}
 
 
+@pytest.mark.parametrize("contract", Contract.all(), ids=str)
+def test_every_run_of_the_matrix_has_the_same_answers_on_a_store(contract: Contract, tmp_path: Path) -> None:
+    go_the_same_way(contract, "without a file", tmp_path)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("contract", [Contract(), *(Contract().without(flag) for flag in FLAGS)], ids=str)
+def test_and_on_every_kind_of_store_without_a_flag(contract: Contract, way: str, tmp_path: Path) -> None:
+    go_the_same_way(contract, way, tmp_path)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("contract", Contract.all(), ids=str)
-def test_every_run_of_the_matrix_has_the_same_answers_on_every_store(
-    contract: Contract, way: str, tmp_path: Path
-) -> None:
+def test_and_on_every_kind_of_store_under_every_contract(contract: Contract, way: str, tmp_path: Path) -> None:
+    go_the_same_way(contract, way, tmp_path)
+
+
+def go_the_same_way(contract: Contract, way: str, tmp_path: Path) -> None:
     with SQLStore(WAYS[way](tmp_path), contract, settings=LAB) as store:
         for name, trace in traces(contract).items():
             store.load(())
