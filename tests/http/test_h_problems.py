@@ -127,7 +127,7 @@ def test_h2_the_error_of_a_job_whose_task_broke_gives_nothing_away(lab: Room, mo
     assert not re.search(r"secret|SELECT|Traceback|\.py|RuntimeError", told.text)
 
 
-# Dots alone never leave this client: test_real sends them.
+# Dots alone never leave this client: test_service sends them.
 TRICKS = ["%2e%2e", "..%2f..%2fetc%2fpasswd", "%00", "a%00b", "%0a", "a'--", "1%20OR%201=1", "%ff%fe", "%F0%9F%92%A9"]
 TRICKS += ["a" * 65, "a" * 10_000, "*", "{id}", "%7Bid%7D", "-", "0", "null"]
 
