@@ -107,6 +107,7 @@ ASKED = "a job asked to stop is not started again"
 CEILING = "attempts never exceed the maximum"
 DEADLINE = "a client that stops at its deadline says UNKNOWN"
 TWICE = "a job may run twice"
+LATER = "a later attempt succeeds"
 
 FACTS = (
     Promise("always", ONE_JOB, "However often a submit is sent, its key stands for one job.", one_job_per_intent),
@@ -118,7 +119,7 @@ FACTS = (
     Promise("always", ASKED, "No worker claims a job that was asked to stop.", asked_to_stop_is_not_started),
     Promise("always", CEILING, "No job is claimed more often than its max_attempts.", attempts_have_a_ceiling),
     Promise("sometimes", TWICE, "A job is claimed a second time: no contract here promises once.", runs_again),
-    Promise("sometimes", "a later attempt succeeds", "Trying again is worth something.", succeeds_later),
+    Promise("sometimes", LATER, "Trying again is worth something.", succeeds_later),
     Promise("sometimes", "a job is given up", "A job is out of attempts, and the sweeper says so.", given_up),
     Promise("sometimes", "a job is stopped", "Its worker was asked to, and says that it has.", stops),
 )

@@ -140,7 +140,7 @@ def test_a_rule_of_one_s_own_is_tried_in_every_order_of_events() -> None:
     loose = judge("state <> 'SUCCEEDED'")
     assert (loose.outcome, loose.promise) == (WRONG, "a terminal state is final")
     assert loose.schedule[-1] == "A progresses late"
-    assert judge("FALSE").says == "No promise breaks, but nothing is done: no job ever succeeds."
+    assert judge("FALSE").says == "No promise breaks, but a job that is tried again never succeeds."
 
 
 def test_a_rule_that_is_no_sql_raises_what_the_database_says() -> None:

@@ -9,15 +9,13 @@ from jobslab.lab.exercises.answer import RIGHT, WRONG, Feedback, is_blank
 from jobslab.lab.exercises.exercise import Judge, NotAttempted
 from jobslab.lab.explore import explore
 from jobslab.lab.place import here
-from jobslab.lab.properties import NAMES
+from jobslab.lab.properties import LATER, NAMES
 from jobslab.lab.running import LOST
 from jobslab.lab.running import run as run_here
 from jobslab.lab.schedule import parse
 from jobslab.lab.timeline import hands, states, words
 from jobslab.lab.trial import Trial, run
 from jobslab.lab.verdicts import VIOLATED, judged, violated
-
-SUCCEEDS = "a job succeeds"  # a possibility among the explorer's properties
 
 
 def steps(trial: Trial) -> tuple[str, ...]:
@@ -95,9 +93,9 @@ def guard(rule: str) -> Judge:
         for promise, seen in found.broken.items():
             shortest = tuple(seen.schedule.splitlines())
             return Feedback(WRONG, "With this rule a promise breaks, and no schedule is shorter.", promise, shortest)
-        done = explore(rules={rule: str(predicate)}, names=[SUCCEEDS], first=True).findings[SUCCEEDS]
+        done = explore(rules={rule: str(predicate)}, names=[LATER], first=True).findings[LATER]
         if not done.trace:
-            return Feedback(WRONG, "No promise breaks, but nothing is done: no job ever succeeds.", None, NEVER)
+            return Feedback(WRONG, "No promise breaks, but a job that is tried again never succeeds.", None, NEVER)
         return Feedback(RIGHT, f"no promise breaks, in any order of events; {found.states} states were looked at")
 
     return judge
