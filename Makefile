@@ -5,6 +5,7 @@
 # make notebooks  runs every chapter and stores its outputs in their normal form
 # make chaos      processes that are killed, on SQLite and on PostgreSQL, and an audit
 # make bench      the measurements
+# make oracle     counts the explorer's states once more, by Debian's spin (apt-get install spin gcc)
 # make readme     writes the parts of README.md that are made from the code
 # make figures    draws README's picture
 # make clean      removes what these make, .venv too
@@ -17,7 +18,7 @@ PYTHON ?= python3
 # Notebooks and tests start `jobslab` by its name. Paths below stay relative: the checkout may lie in a folder with spaces.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: run test check lab notebooks chaos bench readme figures install clean
+.PHONY: run test check lab notebooks chaos bench oracle readme figures install clean
 
 run: .venv/installed
 	@.venv/bin/jobslab run
@@ -40,6 +41,10 @@ chaos: .venv/installed
 
 bench: .venv/installed
 	.venv/bin/python -m bench
+
+oracle: .venv/installed
+	@command -v spin >/dev/null && command -v gcc >/dev/null || { echo 'This needs spin and gcc: apt-get install spin gcc.' >&2; exit 2; }
+	.venv/bin/python -m tests.oracle.counts
 
 readme: .venv/installed
 	.venv/bin/python tools/readme.py
