@@ -10,7 +10,7 @@ import pytest
 from jobslab.contract import Contract
 from tests.oracle.counts import PAIR, SIZES, Size, by_spin, by_the_explorer
 
-SMALL = [size for size in SIZES if sum(size.states) < 200_000]
+SMALL = [size for size in SIZES if sum(size.states) < 60_000]
 FEW = [Contract(), Contract().without("persistence"), Contract.none()]
 
 
