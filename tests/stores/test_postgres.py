@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -475,3 +476,35 @@ def fill(store: Store, accepted: list[str]) -> None:
     for n in range(1000):
         store.submit(f"job-{n}", "export", {"table": os.urandom(20_000).hex()})
         accepted.append(f"job-{n}")
+
+
+OWNER = """
+import sys, time
+from pathlib import Path
+from jobslab.lab.postgres import Server
+print(Server(Path(sys.argv[1])).url, flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.long
+@ours_alone
+@pytest.mark.skipif(os.name != "posix", reason="who is killed can't be guarded elsewhere")
+def test_a_server_of_the_wheel_ends_with_the_last_of_its_owners_even_if_they_are_killed() -> None:
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent) / "postgres"
+        owners = [
+            subprocess.Popen([sys.executable, "-c", OWNER, str(folder)], stdout=subprocess.PIPE, text=True)
+            for _ in range(2)
+        ]
+        urls = {owner.stdout.readline().strip() for owner in owners}
+        assert len(urls) == 1
+        owners[0].kill()
+        owners[0].communicate()
+        time.sleep(0.5)  # in which nothing should happen
+        execute(*urls, "SELECT 1")
+        owners[1].kill()
+        owners[1].communicate()
+        wait_for(lambda: list(Path(parent).iterdir()) == [])
+        with pytest.raises(StoreError, match="can't be reached"):
+            open_store(None, *urls)
