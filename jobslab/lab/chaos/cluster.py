@@ -76,7 +76,9 @@ class Cluster:
         options = {"store": self.url, "results": self.folder, "port": self.port, "lease-seconds": LEASE_SECONDS}
         command = [sys.executable, "-P", "-c", SERVE.format(parent=os.getpid()), "serve"]
         command += [f"--{name}={value}" for name, value in options.items()]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, text=True)
+        # What it leaves of itself when it is killed goes with the run.
+        env = os.environ | {"TMPDIR": str(self.folder)}
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, text=True, env=env)
         self._started.append(process)
         assert process.stdout is not None
         banner = process.stdout.readline()
