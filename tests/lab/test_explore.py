@@ -193,6 +193,18 @@ def test_every_run_says_the_same_whatever_the_hash_seed() -> None:
     assert len(said) == 1
 
 
+def test_what_is_found_at_a_glance_is_found_in_the_whole_search_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that begins anew for the promises that are still open says of all what one search says."""
+    for contract in (Contract(), Contract().without("conditional_updates"), Contract().without("attempt_fencing")):
+        whole = explore(contract)
+        monkeypatch.setattr("jobslab.lab.explore.GLANCE", 100)
+        anew = explore(contract)
+        monkeypatch.undo()
+        assert {name: str(one) for name, one in anew.findings.items()} == {
+            name: str(one) for name, one in whole.findings.items()
+        }
+
+
 # A rule of one's own
 
 
@@ -208,7 +220,7 @@ NOT_ENOUGH = [
     ("unfinished", "finished_at IS NULL", properties.LIVE, "B claims"),
     ("unfinished", "progress < 1", properties.FINAL, "A progresses late"),
     ("current", "attempt >= :attempt", properties.CURRENT, "A progresses late"),
-    ("current", "worker = :worker", properties.ENDS, "A crashes"),
+    ("current", "worker = :worker", properties.CURRENT, "A progresses late job-1 attempt 1"),
     ("current", "lease_until > :now", properties.ENDS, "10 units pass"),
     ("still_claimable", "started_at IS NULL", properties.FINAL, "A claims"),
     ("still_expired", "state = 'RUNNING'", properties.SWEEP, "S requeues"),
