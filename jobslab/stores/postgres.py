@@ -139,6 +139,7 @@ class PostgreSQL:
     def __init__(self, url: str) -> None:
         self._address = CONNECTING | address_of(url)
         self._idle: deque[Session] = deque()
+        self._closed = False
         self._server_lock: Session | None = None
         self._idle.append(self._connect())
 
@@ -201,10 +202,12 @@ class PostgreSQL:
         raise SecondServer(f"{self} is a store with persistence off and has a server already; stop that one first")
 
     def close(self) -> None:
-        for session in [*self._idle, self._server_lock]:
-            if session is not None:
-                session.raw.close()
-        self._idle.clear()
+        """What another thread is using is closed by that thread."""
+        self._closed = True
+        while (session := self._next_idle()) is not None:
+            session.raw.close()
+        if self._server_lock is not None:
+            self._server_lock.raw.close()
         self._server_lock = None
 
     def _connect(self) -> Session:
@@ -227,7 +230,7 @@ class PostgreSQL:
         try:
             yield session
         finally:
-            if session.reusable and len(self._idle) < IDLE_CONNECTIONS:
+            if session.reusable and not self._closed and len(self._idle) < IDLE_CONNECTIONS:
                 self._idle.append(session)
             else:
                 session.raw.close()
@@ -235,11 +238,9 @@ class PostgreSQL:
     def _take(self, begin: str) -> Session:
         """A session that works, and has begun.  An idle one may have died with its server, and shows it here: nothing
         was asked of it yet, so that another may take its place."""
-        while True:
-            try:
-                session = self._idle.pop()
-            except IndexError:
-                break
+        if self._closed:
+            raise StoreError(f"{self} is closed already")
+        while (session := self._next_idle()) is not None:
             try:
                 session.take(begin)
                 return session
@@ -248,6 +249,12 @@ class PostgreSQL:
         session = self._connect()
         session.take(begin)
         return session
+
+    def _next_idle(self) -> Session | None:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

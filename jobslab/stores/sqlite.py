@@ -40,6 +40,7 @@ class SQLite:
         self.synchronous = synchronous
         self.busy_seconds = busy_seconds
         self._idle: deque[Line] = deque()
+        self._closed = False
         self._server_lock: sqlite3.Connection | None = None
         name = quote(str(Path(path).absolute())) if path else f"/jobslab-{secrets.token_hex(8)}?vfs=memdb"
         self._uri = f"file:{name}"
@@ -126,11 +127,14 @@ class SQLite:
         self._server_lock = db
 
     def close(self) -> None:
-        """Close every connection; a database without a file is gone."""
-        for db in [*self._idle, self._first, self._server_lock]:
-            if db is not None:
-                db.close()
-        self._idle.clear()
+        """Close every connection; a database without a file is gone.  One that another thread is using is closed by
+        that thread: SQLite does not bear both at once."""
+        self._closed = True
+        while (db := self._next_idle()) is not None:
+            db.close()
+        for kept in (self._first, self._server_lock):
+            if kept is not None:
+                kept.close()
         self._server_lock = None
 
     def _connect(self) -> Line:
@@ -163,16 +167,22 @@ class SQLite:
                 time.sleep(0.01)
 
     def _take(self) -> Line:
+        if self._closed:
+            raise StoreError(f"{self} is closed already")
+        return self._next_idle() or self._connect()
+
+    def _next_idle(self) -> Line | None:
+        """One that no other thread can get as well."""
         try:
             return self._idle.pop()
         except IndexError:
-            return self._connect()
+            return None
 
     def _give_back(self, db: Line) -> None:
-        if len(self._idle) < IDLE_CONNECTIONS:
-            self._idle.append(db)
-        else:
+        if self._closed or len(self._idle) >= IDLE_CONNECTIONS:
             db.close()
+        else:
+            self._idle.append(db)
 
 
 # What SQLite says, and what that means to the person who named the file.
