@@ -11,9 +11,10 @@ on every promise that is not about a refusal; tests compare both with the plain 
 """
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
+from jobslab.job import Job
 from jobslab.lab.futures import AGAIN, ANYTHING, WIDTH, Futures, asks_of, verbs_of
 from jobslab.lab.memo import Fact
 from jobslab.lab.world import Claim, Client, State, World, job_of, number_of
@@ -27,6 +28,8 @@ NOBODY = -1  # the number of the job of an actor that is about none
 class Lookup(dict[int, int]):
     """A function of a number, remembered; a dict, since looking up must cost next to nothing."""
 
+    __slots__ = ("work",)
+
     def __init__(self, work: Callable[[int], int]) -> None:
         self.work = work
 
@@ -35,30 +38,39 @@ class Lookup(dict[int, int]):
         return value
 
 
-class Place(NamedTuple):
-    """What stands for a table, and for the crowds beside it."""
+class Place(dict[int, int]):
+    """What stands for a table, and, looked up by their numbers, for the crowds beside it."""
 
-    table: int
-    clients: Lookup
-    others: Lookup
+    __slots__ = ("alike", "first", "names", "table")
+
+    def __init__(self, alike: "Alike", table: int, names: dict[int, Lookup], first: tuple[int, ...]) -> None:
+        self.alike = alike
+        self.table = table
+        self.names = names  # by the number of a job: what stands for an actor that is about it
+        self.first = first  # the clients of the jobs, in the order of the jobs
+
+    def __missing__(self, crowd: int) -> int:
+        value = self[crowd] = self.alike.crowd(self, crowd)
+        return value
 
 
 class Known(NamedTuple):
-    """A job in its table: its number, its row alone and what may still be asked about it, its key, its order."""
+    """A job in its table: its number, its row alone and what may still be asked about it, its client, its order."""
 
     n: int
     row: int
     asks: int
-    key: str
+    client: int
     order: tuple[Any, ...]
 
 
 class Alike:
     """`canon` gives the one state that stands for all that are like it."""
 
-    def __init__(self, world: World, tells: Callable[[Fact], Any]) -> None:
-        """`tells` says of a fact all that a promise has to say about it."""
-        self.world = world
+    def __init__(self, world: World, tells: Callable[[Fact], Any], counting: bool = True) -> None:
+        """`tells` says of a fact all that a promise has to say about it; `counting`: whether a promise asks for the
+        leases as the workers count them."""
+        self.world, self.counting = world, counting
         self.futures = Futures(world, tells)
         self.no_report = world.actors(NO_REPORT)
         self.asks, self.about = Lookup(self._asks), Lookup(self._about)
@@ -74,8 +86,7 @@ class Alike:
         place = self.places.get((table, asks))
         if place is None:
             place = self.places[table, asks] = self._place(table, asks)
-        then, in_order, others = place
-        return then, in_order[clients], others[workers], others[sweepers], others[late], left
+        return place.table, place[clients], place[workers], place[sweepers], place[late], left
 
     def _asks(self, crowd: int) -> int:
         """What the members of this crowd may still ask, in bits: WIDTH of them for each job."""
@@ -95,19 +106,18 @@ class Alike:
     def _place(self, table: int, asks: int) -> Place:
         """The jobs of the table in their order, each by its plainest row, and how the actors beside it call them."""
         bits = [asks >> WIDTH * n & (1 << WIDTH) - 1 for n, _, _ in self.alone(table)]
-        jobs = [Known(n, row, of, key, self.order(row, of)) for (n, row, key), of in zip(self.alone(table), bits)]
+        jobs = [Known(n, row, of, client, self.order(row, of)) for (n, row, client), of in zip(self.alone(table), bits)]
         jobs.sort(key=lambda job: job.order)
-        keys = {key: f"k{n}" for n, key in enumerate(dict.fromkeys(job.key for job in jobs), start=1)}
-        plain = tuple([(self.futures.plainest(job.row, job.asks), keys[job.key]) for job in jobs])
-        names = {job.n: self.renames(f"job-{n}", job.row, job.asks) for n, job in enumerate(jobs, start=1)}
+        first = tuple(dict.fromkeys([job.client for job in jobs]))
+        plain = tuple([(self.futures.plainest(job.row, job.asks), first.index(job.client)) for job in jobs])
+        names = {job.n: self.renames(n, job.row, job.asks) for n, job in enumerate(jobs, start=1)}
         names[NOBODY] = self.as_it_is
-        clients, others = partial(self._clients, names, keys), partial(self._others, names)
-        return Place(self.table(plain), Lookup(clients), Lookup(others))
+        return Place(self, self.table(plain), names, first)
 
-    def _alone(self, table: int) -> list[tuple[int, int, str]]:
-        """For each job: its number, its row alone, its key."""
+    def _alone(self, table: int) -> list[tuple[int, int, int]]:
+        """For each job: its number, its row alone, its client."""
         jobs = self.world.memo.tables[table]
-        return [(number_of(job.id), self.futures.alone(job), str(job.idempotency_key)) for job in jobs]
+        return [(number_of(job.id), self.futures.alone(job), client_of(job)) for job in jobs]
 
     def _order(self, row: int, asks: int) -> tuple[Any, ...]:
         """First those that can't be queued again, by what they are; then the others as they were."""
@@ -115,34 +125,33 @@ class Alike:
             return (1,)
         return 0, self.futures.plainest(row, asks), asks
 
-    def _table(self, plain: tuple[tuple[int, str], ...]) -> int:
-        jobs = [self.futures.job(row)._replace(idempotency_key=key) for row, key in plain]
+    def _table(self, plain: tuple[tuple[int, int], ...]) -> int:
+        jobs = [self.futures.job(row)._replace(idempotency_key=key_of(client)) for row, client in plain]
         return self.world.memo.tables(tuple(job._replace(id=f"job-{n}") for n, job in enumerate(jobs, start=1)))
 
     # Crowds
 
-    def _clients(self, names: dict[int, Lookup], keys: dict[str, str], crowd: int) -> int:
-        """The clients in the order of their jobs; those without one come last."""
-        clients = [self._renamed(names, number) for number in self.world.crowds[crowd]]
-        first = [int(key.removeprefix("k")) - 1 for key in keys]
-        rest = sorted(client for n, client in enumerate(clients) if n not in first)
-        return self.world.crowds((*[clients[n] for n in first], *rest))
+    def crowd(self, place: Place, crowd: int) -> int:
+        """What stands for this crowd: in order, but for clients, who go by the order of their jobs."""
+        names, about = place.names, self.about
+        numbers = self.world.crowds[crowd]
+        members = [names.get(about[number], self.gone)[number] for number in numbers]
+        if numbers and isinstance(self.world.actors[numbers[0]], Client):
+            rest = sorted([member for n, member in enumerate(members) if n not in place.first])
+            return self.world.crowds((*[members[n] for n in place.first], *rest))
+        members.sort()
+        return self.world.crowds(tuple([member for member in members if member != self.no_report]))
 
-    def _others(self, names: dict[int, Lookup], crowd: int) -> int:
-        members = sorted([self._renamed(names, number) for number in self.world.crowds[crowd]])
-        return self.world.crowds(tuple([number for number in members if number != self.no_report]))
-
-    def _renamed(self, names: dict[int, Lookup], number: int) -> int:
-        return names.get(self.about[number], self.gone)[number]
-
-    def _renames(self, name: str, row: int, asks: int) -> Lookup:
-        """What stands for an actor about this job, which is now called by that name."""
-        return Lookup(lambda number: self.world.actors(self._rename(self.world.actors[number], name, row, asks)))
+    def _renames(self, n: int, row: int, asks: int) -> Lookup:
+        """What stands for an actor about this job, which is now job-n."""
+        return Lookup(lambda number: self.world.actors(self._rename(self.world.actors[number], f"job-{n}", row, asks)))
 
     def _rename(self, actor: Any, name: str, row: int, asks: int) -> Any:
         """The actor with its job's new name, and with the lowest attempt that comes to the same."""
         if isinstance(actor, Client):
             return actor._replace(job=name)
+        if isinstance(actor, Claim) and not self.counting:
+            actor = actor._replace(left=0)
         live = isinstance(actor, Claim) and actor.left > 0
         if not live and not self._may_land(actor, row, asks):
             return gone(actor)
@@ -166,6 +175,15 @@ def gone(actor: Any) -> Any:
         worker = idle(actor.worker)
         return Claim(worker if actor.worker.picked else worker._replace(job_id=GONE, attempt=1))
     return Sweeper() if isinstance(actor, Sweeper) else NO_REPORT
+
+
+def client_of(job: Job) -> int:
+    """Which client sent it: k1 is the key of the first."""
+    return int(str(job.idempotency_key).removeprefix("k")) - 1
+
+
+def key_of(client: int) -> str:
+    return f"k{client + 1}"
 
 
 def attempt_of(actor: Any) -> int:

@@ -9,7 +9,7 @@ rule replaced by a predicate of your own.
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from itertools import accumulate, combinations
@@ -22,7 +22,7 @@ from jobslab.lab import checker
 from jobslab.lab.alike import Alike
 from jobslab.lab.checker import BROKEN, HOLDS, NOT_EXHAUSTED, Count
 from jobslab.lab.memo import Memo
-from jobslab.lab.properties import NAMES, SOMETIMES, properties, tells
+from jobslab.lab.properties import LIVE, NAMES, SOMETIMES, properties, telling
 from jobslab.lab.schedule import text
 from jobslab.lab.trace import Happening, schedule, tell
 from jobslab.lab.world import NEWS, Bounds, World
@@ -110,21 +110,44 @@ def explore(
     """
     asked = [named(name) for name in names]
     with tried(contract, rules or {}) as store:
-        world, system = worlds(store, bounds, rules)
+        world = World(Memo(store, rules), bounds, alike=True)
         chosen = [each for each in properties(world) if each.name in asked]
-        result = checker.check(system, chosen, limit=limit, progress=progress, first=first)
+        result = searched(world, chosen, limit, first, progress)
         findings = {name: finding(world, verdict) for name, verdict in result.verdicts.items()}
     return Exploration(contract, bounds, result.states, result.steps, result.exhausted, findings)
 
 
-def worlds(
-    store: Store, bounds: Bounds, rules: Mapping[str, str] | None = None, *, alike: bool = True
-) -> tuple[World, checker.System]:
-    """The world on this store, and how it is searched: one of all states that are `alike` for all, or every state."""
-    memo = Memo(store, rules)
-    alike = alike and not memo.kept & NAMING
-    world = World(memo, bounds, alike)
-    return world, checker.System([world.start], world.enabled, Alike(world, tells).canon if alike else None)
+def searched(
+    world: World,
+    chosen: Sequence[checker.Property],
+    limit: int | None,
+    first: bool,
+    progress: Callable[[int], None] | None,
+) -> checker.Result:
+    """What the checker finds, in one look or two.
+
+    What breaks at all breaks early.  So after a glance the search begins anew for the promises that are still open:
+    many more states are alike to those alone.
+    """
+    said = [each.name for each in chosen]
+    at_most = GLANCE if limit is None else min(GLANCE, limit)
+    glance = checker.check(system_of(world, said), chosen, limit=at_most, progress=progress, first=first)
+    still = [each for each in chosen if glance.verdicts[each.name].answer == NOT_EXHAUSTED]
+    if glance.exhausted or not still or at_most == limit or (first and len(still) < len(chosen)):
+        return glance
+    system = system_of(world, [each.name for each in still])
+    rest = checker.check(system, still, limit=limit, progress=progress, first=first)
+    return rest._replace(verdicts={name: {**glance.verdicts, **rest.verdicts}[name] for name in said})
+
+
+GLANCE = 5_000  # states
+
+
+def system_of(world: World, names: Collection[str]) -> checker.System:
+    """How the world is searched for these promises: one of all states that are alike for all, where that may be."""
+    alike = world.alike and not world.memo.kept & NAMING
+    canon = Alike(world, telling(names), counting=LIVE in names).canon if alike else None
+    return checker.System([world.start], world.enabled, canon)
 
 
 # A rule that reads one of these tells apart what else differs by its name alone.
@@ -142,9 +165,9 @@ def count(contract: Contract, name: str, length: int, bounds: Bounds, rules: Map
     promise that every job ends, which no schedule of any length breaks.
     """
     with tried(contract, rules or {}) as store:
-        world, system = worlds(store, bounds, rules, alike=False)
+        world = World(Memo(store, rules), bounds)
         asked = next(each for each in properties(world) if each.name == named(name))
-        return checker.count_schedules(system, asked, length)
+        return checker.count_schedules(system_of(world, [asked.name]), asked, length)
 
 
 def named(part: str) -> str:

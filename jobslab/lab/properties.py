@@ -4,9 +4,9 @@ Most are judged by facts: what a row was, what was asked, what it is now.  A loo
 step does: a finished job that runs again looks like any running job.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from jobslab.client import UNKNOWN
 from jobslab.job import Job
@@ -191,6 +191,11 @@ def says_what_it_knows(info: int | Said) -> bool:
     return info.verdict == (UNKNOWN if info.at_deadline or info.seen is None else info.seen)
 
 
-def tells(fact: Fact) -> Any:
-    """All that the promises have to say about a fact, for `Alike`."""
-    return tuple(promise.name for promise in FACTS if promise.test(fact) is (promise.kind == "sometimes"))
+def telling(names: Collection[str]) -> Callable[[Fact], tuple[str, ...]]:
+    """All that the promises with these names have to say about a fact, for `Alike`."""
+    asked = [promise for promise in FACTS if promise.name in names]
+
+    def tells(fact: Fact) -> tuple[str, ...]:
+        return tuple(promise.name for promise in asked if promise.test(fact) is (promise.kind == "sometimes"))
+
+    return tells

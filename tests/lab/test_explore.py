@@ -55,7 +55,7 @@ STATES = {  # at the default bounds: states that are not alike, and steps out of
     "all": (598, 4945),
     "all but attempt_fencing": (2345, 20676),
     "all but conditional_updates": (4257, 32951),
-    "all but conditional_updates, attempt_fencing": (14438, 116044),
+    "all but conditional_updates, attempt_fencing": (4530, 31353),
     "all but leases": (87, 418),
     "all but leases, attempt_fencing": (112, 557),
     "all but leases, conditional_updates": (630, 3699),
@@ -63,27 +63,27 @@ STATES = {  # at the default bounds: states that are not alike, and steps out of
     "all but persistence": (600, 4947),
     "all but persistence, attempt_fencing": (2347, 20678),
     "all but persistence, conditional_updates": (4259, 32953),
-    "idempotency_key, leases": (14440, 116046),
+    "idempotency_key, leases": (4532, 31355),
     "all but persistence, leases": (89, 420),
     "idempotency_key, conditional_updates": (114, 559),
     "idempotency_key, attempt_fencing": (632, 3701),
     "idempotency_key": (1268, 7524),
     "all but idempotency_key": (3940, 38239),
-    "all but idempotency_key, attempt_fencing": (9767, 92341),
-    "all but idempotency_key, conditional_updates": (94938, 761819),
-    "persistence, leases": (278946, 2260267),
+    "all but idempotency_key, attempt_fencing": (4705, 44677),
+    "all but idempotency_key, conditional_updates": (87378, 701052),
+    "persistence, leases": (95587, 724783),
     "all but idempotency_key, leases": (329, 1918),
     "persistence, conditional_updates": (478, 2861),
     "persistence, attempt_fencing": (4402, 24611),
-    "persistence": (9596, 53061),
+    "persistence": (4263, 21413),
     "all but idempotency_key, persistence": (3942, 38241),
-    "leases, conditional_updates": (9769, 92343),
-    "leases, attempt_fencing": (94940, 761821),
-    "leases": (278948, 2260269),
+    "leases, conditional_updates": (4707, 44679),
+    "leases, attempt_fencing": (87380, 701054),
+    "leases": (95589, 724785),
     "conditional_updates, attempt_fencing": (331, 1920),
     "conditional_updates": (480, 2863),
     "attempt_fencing": (4404, 24613),
-    "none": (9598, 53063),
+    "none": (4265, 21415),
 }
 LARGEST = [name for name, (states, _) in STATES.items() if states > 50_000]
 
@@ -286,10 +286,10 @@ def test_schedules_that_fail_are_counted() -> None:
 
 def test_of_all_schedules_of_one_length_the_same_fail_that_a_walk_through_them_finds() -> None:
     from jobslab.lab import checker
-    from jobslab.lab.explore import worlds
     from jobslab.lab.properties import properties as all_of
     from jobslab.settings import LAB
     from jobslab.stores import open_store
+    from tests.lab.worlds import worlds
 
     with open_store(Contract().without("conditional_updates"), settings=LAB) as store:
         world, system = worlds(store, RACE, alike=False)
@@ -419,7 +419,7 @@ def test_a_trace_is_told_as_a_timeline_and_as_a_schedule_that_runs() -> None:
 def test_the_command_speaks_json() -> None:
     told = json.loads(jobslab("--with", "", "--property", "live", "--json").stdout)
     (found,) = told["contracts"]
-    assert (found["contract"], found["states"], found["exhausted"]) == ("none", 9598, True)
+    assert (found["contract"], found["states"], found["exhausted"]) == ("none", 4265, True)
     live = found["findings"][properties.LIVE]
     assert (live["answer"], live["length"]) == ("broken", 5)
     assert live["schedule"].splitlines()[-1] == live["steps"][-1]["step"] == "B claims"

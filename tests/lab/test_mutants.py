@@ -20,12 +20,13 @@ from jobslab.errors import StoreError
 from jobslab.job import TERMINAL
 from jobslab.lab import checker, world
 from jobslab.lab.checker import BROKEN, HOLDS, NEVER_REACHED, REACHED
-from jobslab.lab.explore import explore, worlds
+from jobslab.lab.explore import explore
 from jobslab.lab.properties import properties
 from jobslab.lab.world import Bounds
 from jobslab.settings import LAB
 from jobslab.stores import open_store
 from jobslab.worker import News
+from tests.lab.worlds import worlds
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 

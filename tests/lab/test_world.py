@@ -9,12 +9,12 @@ import pytest
 from jobslab.contract import Contract
 from jobslab.job import Error
 from jobslab.lab import checker
-from jobslab.lab.explore import worlds
 from jobslab.lab.memo import BLURRED, Memo, whole
-from jobslab.lab.properties import properties, tells
+from jobslab.lab.properties import NAMES, SOMETIMES, properties, telling
 from jobslab.lab.world import Bounds, Claim, World, job_of
 from jobslab.settings import LAB
 from jobslab.stores import Store, open_store
+from tests.lab.worlds import worlds
 from tests.stores.ways import WAYS
 
 SINGLES = [Contract(), *(Contract().without(flag) for flag in Contract().on), Contract.none()]
@@ -318,6 +318,7 @@ def test_an_id_that_anybody_has_heard_of_is_never_given_again() -> None:
 def test_what_a_fact_tells_is_what_the_promises_say_of_it() -> None:
     with open_store(Contract().without("conditional_updates"), settings=LAB) as store:
         world, _ = searched(store, SMALL)
+        tells = telling((*NAMES, *SOMETIMES))
         told = {name for fact in world.memo.facts for name in tells(fact)}
         assert {"a terminal state is final", "a job may run twice"} <= told
         assert "one job per intent" not in told

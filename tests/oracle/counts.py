@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jobslab.contract import FLAGS, Contract
-from jobslab.lab.explore import worlds
-from jobslab.lab.world import Bounds
+from jobslab.lab.memo import Memo
+from jobslab.lab.world import Bounds, World
 from jobslab.settings import LAB
 from jobslab.stores import open_store
 
@@ -56,10 +56,10 @@ SIZES = (
 def by_the_explorer(contract: Contract, bounds: Bounds) -> int:
     """How many states the explorer finds."""
     with open_store(contract, settings=LAB) as store:
-        world, system = worlds(store, bounds, alike=False)
+        world = World(Memo(store), bounds)
         seen, todo = {world.start}, [world.start]
         while todo:
-            new = {after for _, _, after, _ in system.enabled(todo.pop())} - seen
+            new = {after for _, _, after, _ in world.enabled(todo.pop())} - seen
             seen |= new
             todo.extend(new)
         return len(seen)

@@ -1,0 +1,14 @@
+"""A world on a store, for tests that look into it."""
+
+from jobslab.lab import checker
+from jobslab.lab.explore import system_of
+from jobslab.lab.memo import Memo
+from jobslab.lab.properties import NAMES, SOMETIMES
+from jobslab.lab.world import Bounds, World
+from jobslab.stores import Store
+
+
+def worlds(store: Store, bounds: Bounds, *, alike: bool = True) -> tuple[World, checker.System]:
+    """The world, and how it is searched for all promises: one of all states that are `alike` for all, or every state."""
+    world = World(Memo(store), bounds, alike)
+    return world, system_of(world, (*NAMES, *SOMETIMES))
