@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 
 from jobslab.contract import Contract
-from jobslab.lab import checker
-from jobslab.lab.alike import Alike
-from jobslab.lab.explore import MOST, NAMING
+from jobslab.lab.explore import MOST, searched
 from jobslab.lab.memo import Fact, Memo
 from jobslab.lab.place import here
 from jobslab.lab.postgres import a_store
-from jobslab.lab.properties import tells
+from jobslab.lab.properties import properties
 from jobslab.lab.scenarios import SCENARIOS, Scenario, Variant, lines, play
 from jobslab.lab.world import World
 from jobslab.settings import LAB
@@ -54,15 +52,14 @@ def both(contract: Contract, folder: Path) -> Iterator[tuple[Store, Store]]:
         yield one, other
 
 
-def graph(store: Store) -> tuple[int, int, list[Fact]]:
-    """States, steps, and every question that was asked of the store, with its answer and its line in the journal."""
+def graph(store: Store) -> tuple[int, int, dict[str, str], list[Fact]]:
+    """States, steps, what holds, and every question that was asked of the store, with its answer and its journal."""
     memo = Memo(store)
-    alike = not memo.kept & NAMING
-    world = World(memo, alike=alike)
-    system = checker.System([world.start], world.enabled, Alike(world, tells).canon if alike else None)
-    result = checker.check(system, [], limit=MOST)
+    world = World(memo, alike=True)
+    result = searched(world, properties(world), MOST, False, None)
     assert result.exhausted
-    return result.states, result.steps, memo.facts
+    answers = {name: verdict.answer for name, verdict in result.verdicts.items()}
+    return result.states, result.steps, answers, memo.facts
 
 
 @pytest.mark.parametrize("contract", CONTRACTS)
