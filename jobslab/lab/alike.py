@@ -76,10 +76,21 @@ class Alike:
         self.asks, self.about = Lookup(self._asks), Lookup(self._about)
         self.gone, self.as_it_is = Lookup(lambda n: world.actors(gone(world.actors[n]))), Lookup(lambda n: n)
         self.places: dict[tuple[int, int], Place] = {}
+        self.final: dict[State, State] = {}
         self.alone, self.order = cache(self._alone), cache(self._order)
         self.table, self.renames = cache(self._table), cache(self._renames)
 
     def canon(self, state: State) -> State:
+        """Where attempts have lower numbers and some actors are gone, rows may be plainer still: so again, until
+        nothing changes."""
+        once = self._once(state)
+        final = self.final.get(once)
+        if final is None:
+            again = self._once(once)
+            final = self.final[once] = once if again == once else self.canon(again)
+        return final
+
+    def _once(self, state: State) -> State:
         table, clients, workers, sweepers, late, left = state
         of = self.asks
         asks = of[clients] | of[workers] | of[sweepers] | of[late]

@@ -131,12 +131,12 @@ OWN = {
     "attempt_fencing": {properties.CURRENT: 8, properties.LIVE: 9},
 }
 STATES = {  # at the default bounds: states that are not alike, and steps out of them
-    "all": (598, 4945),
-    "all but idempotency_key": (3940, 38239),
-    "all but persistence": (600, 4947),
-    "all but leases": (87, 418),
-    "all but conditional_updates": (4257, 32951),
-    "all but attempt_fencing": (2345, 20676),
+    "all": (583, 4867),
+    "all but idempotency_key": (3621, 35723),
+    "all but persistence": (585, 4869),
+    "all but leases": (82, 410),
+    "all but conditional_updates": (4247, 32895),
+    "all but attempt_fencing": (2316, 20522),
 }
 
 
@@ -172,8 +172,8 @@ def test_a_job_may_run_twice_under_the_full_contract() -> None:
 @pytest.mark.parametrize(
     ("bounds", "states", "steps"),
     [
-        (Bounds(jobs=2, faults=3), 114272, 1366636),
-        (Bounds(sends=3, workers=3, faults=2, cancels=2, attempts=3), 3243, 32901),
+        (Bounds(jobs=2, faults=3), 107315, 1295026),
+        (Bounds(sends=3, workers=3, faults=2, cancels=2, attempts=3), 3165, 32433),
     ],
     ids=["two jobs, three faults", "three of each"],
 )

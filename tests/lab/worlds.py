@@ -9,6 +9,6 @@ from jobslab.stores import Store
 
 
 def worlds(store: Store, bounds: Bounds, *, alike: bool = True) -> tuple[World, checker.System]:
-    """The world, and how it is searched for all promises: one of all states that are `alike` for all, or every state."""
+    """The world, and how it is searched: one of all states that are `alike` for all, or every state."""
     world = World(Memo(store), bounds, alike)
     return world, system_of(world, (*NAMES, *SOMETIMES))
