@@ -12,7 +12,7 @@ on every promise that is not about a refusal; tests compare both with the plain 
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from jobslab.job import Job
 from jobslab.lab.futures import AGAIN, ANYTHING, WIDTH, Futures, asks_of, verbs_of
@@ -22,19 +22,20 @@ from jobslab.sweeper import Sweeper
 from jobslab.worker import Request, idle
 
 GONE = "job-0"  # the name of every job that is not there, or not for this actor
+Key = TypeVar("Key")
 NOBODY = -1  # the number of the job of an actor that is about none
 
 
-class Lookup(dict[int, int]):
-    """A function of a number, remembered; a dict, since looking up must cost next to nothing."""
+class Lookup(dict[Key, Key]):
+    """A function, remembered; a dict, since looking up must cost next to nothing."""
 
     __slots__ = ("work",)
 
-    def __init__(self, work: Callable[[int], int]) -> None:
+    def __init__(self, work: Callable[[Key], Key]) -> None:
         self.work = work
 
-    def __missing__(self, number: int) -> int:
-        value = self[number] = self.work(number)
+    def __missing__(self, key: Key) -> Key:
+        value = self[key] = self.work(key)
         return value
 
 
@@ -43,7 +44,7 @@ class Place(dict[int, int]):
 
     __slots__ = ("alike", "first", "names", "table")
 
-    def __init__(self, alike: "Alike", table: int, names: dict[int, Lookup], first: tuple[int, ...]) -> None:
+    def __init__(self, alike: "Alike", table: int, names: dict[int, Lookup[int]], first: tuple[int, ...]) -> None:
         self.alike = alike
         self.table = table
         self.names = names  # by the number of a job: what stands for an actor that is about it
@@ -74,21 +75,17 @@ class Alike:
         self.futures = Futures(world, tells)
         self.no_report = world.actors(NO_REPORT)
         self.asks, self.about = Lookup(self._asks), Lookup(self._about)
-        self.gone, self.as_it_is = Lookup(lambda n: world.actors(gone(world.actors[n]))), Lookup(lambda n: n)
+        self.gone, self.as_it_is = Lookup(lambda n: world.actors(gone(world.actors[n]))), Lookup[int](lambda n: n)
         self.places: dict[tuple[int, int], Place] = {}
-        self.final: dict[State, State] = {}
+        self.canon: Callable[[State], State] = Lookup(self._stand_in).__getitem__
         self.alone, self.order = cache(self._alone), cache(self._order)
         self.table, self.renames = cache(self._table), cache(self._renames)
 
-    def canon(self, state: State) -> State:
+    def _stand_in(self, state: State) -> State:
         """Where attempts have lower numbers and some actors are gone, rows may be plainer still: so again, until
         nothing changes."""
         once = self._once(state)
-        final = self.final.get(once)
-        if final is None:
-            again = self._once(once)
-            final = self.final[once] = once if again == once else self.canon(again)
-        return final
+        return once if once == state else self.canon(once)
 
     def _once(self, state: State) -> State:
         table, clients, workers, sweepers, late, left = state
@@ -153,7 +150,7 @@ class Alike:
         members.sort()
         return self.world.crowds(tuple([member for member in members if member != self.no_report]))
 
-    def _renames(self, n: int, row: int, asks: int) -> Lookup:
+    def _renames(self, n: int, row: int, asks: int) -> Lookup[int]:
         """What stands for an actor about this job, which is now job-n."""
         return Lookup(lambda number: self.world.actors(self._rename(self.world.actors[number], f"job-{n}", row, asks)))
 

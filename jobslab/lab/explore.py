@@ -109,12 +109,18 @@ def explore(
     Raises UnknownProperty, BadRule.
     """
     asked = [named(name) for name in names]
-    with tried(contract, rules or {}) as store:
+    with checker.gc_paused(), tried(contract, rules or {}) as store:
         world = World(Memo(store, rules), bounds, alike=True)
         chosen = [each for each in properties(world) if each.name in asked]
         result = searched(world, chosen, limit, first, progress)
         findings = {name: finding(world, verdict) for name, verdict in result.verdicts.items()}
+        let_go(world)
     return Exploration(contract, bounds, result.states, result.steps, result.exhausted, findings)
+
+
+def let_go(owner: object) -> None:
+    """Empty it.  Its parts hold each other in circles: Python's collector would have to look through all of them."""
+    vars(owner).clear()
 
 
 def searched(
@@ -129,25 +135,41 @@ def searched(
     What breaks at all breaks early.  So after a glance the search begins anew for the promises that are still open:
     many more states are alike to those alone.
     """
-    said = [each.name for each in chosen]
     at_most = GLANCE if limit is None else min(GLANCE, limit)
-    glance = checker.check(system_of(world, said), chosen, limit=at_most, progress=progress, first=first)
+    glance = looked_at(world, chosen, at_most, first, progress)
     still = [each for each in chosen if glance.verdicts[each.name].answer == NOT_EXHAUSTED]
     if glance.exhausted or not still or at_most == limit or (first and len(still) < len(chosen)):
         return glance
-    system = system_of(world, [each.name for each in still])
-    rest = checker.check(system, still, limit=limit, progress=progress, first=first)
-    return rest._replace(verdicts={name: {**glance.verdicts, **rest.verdicts}[name] for name in said})
+    rest = looked_at(world, still, limit, first, progress)
+    verdicts = glance.verdicts | rest.verdicts
+    return rest._replace(verdicts={each.name: verdicts[each.name] for each in chosen})
 
 
 GLANCE = 5_000  # states
 
 
-def system_of(world: World, names: Collection[str]) -> checker.System:
-    """How the world is searched for these promises: one of all states that are alike for all, where that may be."""
-    alike = world.alike and not world.memo.kept & NAMING
-    canon = Alike(world, telling(names), counting=LIVE in names).canon if alike else None
-    return checker.System([world.start], world.enabled, canon)
+def looked_at(
+    world: World,
+    chosen: Sequence[checker.Property],
+    limit: int | None,
+    first: bool,
+    progress: Callable[[int], None] | None,
+) -> checker.Result:
+    """What the checker finds in one look."""
+    alike = standing_for_all(world, [each.name for each in chosen])
+    system = checker.System([world.start], world.enabled, alike.canon if alike else None)
+    result = checker.check(system, chosen, limit=limit, progress=progress, first=first)
+    if alike:
+        let_go(alike.futures)
+        let_go(alike)
+    return result
+
+
+def standing_for_all(world: World, names: Collection[str]) -> Alike | None:
+    """Which states are alike as far as these promises go; None where a rule tells them apart by their names."""
+    if not world.alike or world.memo.kept & NAMING:
+        return None
+    return Alike(world, telling(names), counting=LIVE in names)
 
 
 # A rule that reads one of these tells apart what else differs by its name alone.
@@ -167,7 +189,7 @@ def count(contract: Contract, name: str, length: int, bounds: Bounds, rules: Map
     with tried(contract, rules or {}) as store:
         world = World(Memo(store, rules), bounds)
         asked = next(each for each in properties(world) if each.name == named(name))
-        return checker.count_schedules(system_of(world, [asked.name]), asked, length)
+        return checker.count_schedules(checker.System([world.start], world.enabled), asked, length)
 
 
 def named(part: str) -> str:
