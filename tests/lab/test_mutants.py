@@ -253,6 +253,7 @@ def test_at_least_nine_in_ten_mutants_are_caught_and_each_survivor_is_one_of_the
     assert len(SURVIVORS) * 10 <= len(MUTANTS)
 
 
+@pytest.mark.long
 def test_the_engine_as_it_is_gives_nothing_to_complain_of() -> None:
     assert list(complaints(NOTHING)) == []
     assert list(complaints(Mutant("nothing", in_code=True))) == []

@@ -62,8 +62,18 @@ def test_the_search_that_was_cut_short_has_every_promise_that_the_whole_matrix_b
     assert len(broken) == 172
 
 
-@pytest.mark.parametrize("contract", Contract.all(), ids=str)
+@pytest.mark.parametrize("contract", [*(Contract().without(flag) for flag in FLAGS), Contract.none()], ids=str)
 def test_a_run_that_breaks_a_promise_can_be_run_as_a_schedule_and_every_step_of_it_happens(contract: Contract) -> None:
+    happens_as_a_schedule(contract)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("contract", Contract.all(), ids=str)
+def test_and_so_it_can_under_every_contract(contract: Contract) -> None:
+    happens_as_a_schedule(contract)
+
+
+def happens_as_a_schedule(contract: Contract) -> None:
     for name, one in found(contract).broken.items():
         with here(contract) as place:
             rows = run(parse(one.schedule), place)

@@ -18,6 +18,7 @@ from tests.lab.worlds import worlds
 from tests.stores.ways import WAYS
 
 SINGLES = [Contract(), *(Contract().without(flag) for flag in Contract().on), Contract.none()]
+APART = [Contract(), Contract().without("leases"), Contract.none()]
 SMALL = Bounds(sweepers=1, under_way=0, reports=("renew", "succeed", "retry"))
 SMALLEST = SMALL._replace(cancels=0, reports=("renew", "succeed"))
 
@@ -63,7 +64,7 @@ SCRAMBLED = {"worker": "Z", "progress": 0.3, "result": '"x"', "error": '{"type":
 SCRAMBLED |= {"started_at": 3.0, "updated_at": 4.0}
 
 
-@pytest.mark.parametrize("contract", SINGLES, ids=str)
+@pytest.mark.parametrize("contract", APART, ids=str)
 def test_what_stands_in_blurred_columns_changes_no_answer(contract: Contract) -> None:
     with open_store(contract, settings=LAB) as store:
         world, _ = searched(store)
@@ -78,7 +79,7 @@ def test_what_stands_in_blurred_columns_changes_no_answer(contract: Contract) ->
             assert said == memo.facts[number], f"{verb} reads a blurred column"
 
 
-@pytest.mark.parametrize("contract", SINGLES, ids=str)
+@pytest.mark.parametrize("contract", APART, ids=str)
 def test_a_fresh_store_answers_as_the_memo_remembers(contract: Contract) -> None:
     with open_store(contract, settings=LAB) as store, open_store(contract, settings=LAB) as fresh:
         world, _ = searched(store)
