@@ -11,8 +11,9 @@ import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
-from itertools import accumulate, combinations
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from itertools import accumulate, chain, combinations
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +23,7 @@ from jobslab.lab import checker
 from jobslab.lab.alike import Alike
 from jobslab.lab.checker import BROKEN, HOLDS, NOT_EXHAUSTED, Count
 from jobslab.lab.memo import Memo
-from jobslab.lab.properties import LIVE, NAMES, SOMETIMES, properties, telling
+from jobslab.lab.properties import FACTS, LIVE, NAMES, SOMETIMES, properties, telling
 from jobslab.lab.schedule import text
 from jobslab.lab.trace import Happening, schedule, tell
 from jobslab.lab.world import NEWS, Bounds, World
@@ -108,19 +109,36 @@ def explore(
     promise breaks; then nothing is known of the others.  `progress` is told now and then how many states are known.
     Raises UnknownProperty, BadRule.
     """
+    with checker.gc_paused(), tried(contract, rules or {}) as store, worlds(Memo(store, rules), bounds) as world:
+        return explored(world, names, limit, first, progress)
+
+
+@contextmanager
+def worlds(memo: Memo, bounds: Bounds) -> Iterator[World]:
+    """A world to be searched, and emptied then: its parts hold each other in circles, and Python's collector would have
+    to look through all of them."""
+    world = World(memo, bounds, alike=True)
+    yield world
+    for alike in world.stand_ins.values():
+        for owner in (alike.futures, alike):
+            vars(owner).clear()
+    vars(world).clear()
+
+
+def explored(
+    world: World,
+    names: Sequence[str],
+    limit: int | None = MOST,
+    first: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Exploration:
+    """What is found in this world, by its store's contract."""
     asked = [named(name) for name in names]
-    with checker.gc_paused(), tried(contract, rules or {}) as store:
-        world = World(Memo(store, rules), bounds, alike=True)
-        chosen = [each for each in properties(world) if each.name in asked]
-        result = searched(world, chosen, limit, first, progress)
-        findings = {name: finding(world, verdict) for name, verdict in result.verdicts.items()}
-        let_go(world)
-    return Exploration(contract, bounds, result.states, result.steps, result.exhausted, findings)
-
-
-def let_go(owner: object) -> None:
-    """Empty it.  Its parts hold each other in circles: Python's collector would have to look through all of them."""
-    vars(owner).clear()
+    chosen = [each for each in properties(world) if each.name in asked]
+    result = searched(world, chosen, limit, first, progress)
+    findings = {name: finding(world, verdict) for name, verdict in result.verdicts.items()}
+    contract = world.memo.store.contract
+    return Exploration(contract, world.bounds, result.states, result.steps, result.exhausted, findings)
 
 
 def searched(
@@ -158,18 +176,17 @@ def looked_at(
     """What the checker finds in one look."""
     alike = standing_for_all(world, [each.name for each in chosen])
     system = checker.System([world.start], world.enabled, alike.canon if alike else None)
-    result = checker.check(system, chosen, limit=limit, progress=progress, first=first)
-    if alike:
-        let_go(alike.futures)
-        let_go(alike)
-    return result
+    return checker.check(system, chosen, limit=limit, progress=progress, first=first)
 
 
 def standing_for_all(world: World, names: Collection[str]) -> Alike | None:
     """Which states are alike as far as these promises go; None where a rule tells them apart by their names."""
     if not world.alike or world.memo.kept & NAMING:
         return None
-    return Alike(world, telling(names), counting=LIVE in names)
+    about = frozenset(names) & {LIVE, *(promise.name for promise in FACTS)}
+    if about not in world.stand_ins:
+        world.stand_ins[about] = Alike(world, telling(names), counting=LIVE in names)
+    return world.stand_ins[about]
 
 
 # A rule that reads one of these tells apart what else differs by its name alone.
@@ -280,29 +297,53 @@ def matrix(
     done."""
     contracts = Contract.all() if contracts is None else contracts
     found: dict[Contract, Exploration] = {}
-    for exploration in explored(sorted(contracts, key=ease), bounds, names, processes):
+    for exploration in chain.from_iterable(in_turn(pairs(contracts), bounds, names, processes)):
         found[exploration.contract] = exploration
         if progress:
             progress(len(found))
     return [found[contract] for contract in contracts]
 
 
-def explored(
-    contracts: Sequence[Contract], bounds: Bounds, names: Sequence[str], processes: int
-) -> Iterator[Exploration]:
+def pairs(contracts: Collection[Contract]) -> list[list[Contract]]:
+    """Those that differ in persistence alone stand together.
+
+    Those with most to explore come first, so that no process is left alone with one of them.
+    """
+
+    groups: dict[Contract, list[Contract]] = {}
+    for contract in contracts:
+        groups.setdefault(replace(contract, persistence=True), []).append(contract)
+
+    def ease(of: Contract) -> tuple[bool, ...]:
+        return of.idempotency_key or not of.leases, of.conditional_updates, of.attempt_fencing
+
+    return [groups[contract] for contract in sorted(groups, key=ease)]
+
+
+def in_turn(
+    groups: Sequence[Sequence[Contract]], bounds: Bounds, names: Sequence[str], processes: int
+) -> Iterator[list[Exploration]]:
     if processes == 1:
-        yield from (explore(contract, bounds, names=names) for contract in contracts)
+        yield from (together(group, bounds, names) for group in groups)
         return
     # Spawned, not forked: a caller with threads (a notebook, a progress bar) can't be forked safely.
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(explore, contract, bounds, names=names) for contract in contracts]
+        futures = [pool.submit(together, group, bounds, names) for group in groups]
         yield from (future.result() for future in as_completed(futures))
 
 
-def ease(contract: Contract) -> tuple[bool, ...]:
-    """Those with most to explore come first, so that no process is left alone with one of them."""
-    of = contract
-    return of.idempotency_key or not of.leases, of.conditional_updates, of.attempt_fencing
+def together(contracts: Sequence[Contract], bounds: Bounds, names: Sequence[str]) -> list[Exploration]:
+    """Contracts that differ in persistence alone: what a restart leaves is asked of each, all else of the first."""
+    with checker.gc_paused(), ExitStack() as open_now:
+        stores = [open_now.enter_context(open_store(contract, settings=LAB)) for contract in contracts]
+        with worlds(Memo(stores[0]), bounds) as world:
+            return [explored(restarting(world, store), names) for store in stores]
+
+
+def restarting(world: World, store: Store) -> World:
+    """The world, with this store's answers to a restart."""
+    world.memo.ask_anew(store, "restart")
+    return world
 
 
 def table(explorations: Iterable[Exploration]) -> "pd.DataFrame":

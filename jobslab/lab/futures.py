@@ -138,15 +138,16 @@ class Futures:
 
     def _settle(self, row: int, asks: int) -> None:
         """Works it out for this node and all that follow from it: what may land later may still land now."""
-        before: dict[tuple[int, int], list[tuple[int, int]]] = {(row, asks): []}
+        before: dict[tuple[int, int], list[tuple[int, int]]] = {}
         todo = [(row, asks)]
         while todo:
             node = todo.pop()
-            if node not in self._landing:
-                self._landing[node] = self._lands_now(*node)
-                for _, *then in self.later(*node):
-                    todo.append((then[0], then[1]))
-                    before.setdefault((then[0], then[1]), []).append(node)
+            if node in self._landing:  # by now, or since an earlier call
+                continue
+            self._landing[node] = self._lands_now(*node)
+            for _, *then in self.later(*node):
+                todo.append((then[0], then[1]))
+                before.setdefault((then[0], then[1]), []).append(node)
         todo = list(before)
         while todo:
             node = todo.pop()

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from jobslab.contract import answers
+from jobslab.contract import answers, statements
 from jobslab.job import Event, Job
 from jobslab.stores import Store
 
@@ -115,6 +115,14 @@ class Memo:
         if table not in self._later:
             self._later[table] = self.tables(tuple(self._older(job) for job in self.tables[table]))
         return self._later[table]
+
+    def ask_anew(self, store: Store, verb: str) -> None:
+        """Goes on with a store whose contract differs from the other's in this verb's statement alone."""
+        mine, its = statements(self.store.contract), statements(store.contract)
+        differ = {name for name in mine if mine[name] != its[name]}
+        assert differ <= {verb}, f"the two stores differ in {', '.join(sorted(differ))}, and not in {verb} alone"
+        self.store = store
+        self._known = {asked: known for asked, known in self._known.items() if asked[1] != verb}
 
     def audit(self, fresh: Store, share: float = 0.01, seed: int = 0) -> int:
         """Asks a random share of the questions again, of a fresh store; how many.  Raises AssertionError where an

@@ -126,6 +126,7 @@ class World:
     def __init__(self, memo: Memo, bounds: Bounds = Bounds(), alike: bool = False) -> None:
         """`alike`: the search goes by `Alike.canon`, so that of two alike actors in one state one may act for both."""
         self.memo, self.bounds, self.alike = memo, bounds, alike
+        self.stand_ins: dict[frozenset[str], Any] = {}  # what stands for its states, by the promises that are asked
         self.expiring = memo.store.contract.leases  # else a claim never runs out
         self.named = "worker" in memo.kept  # a rule asks who it is: then workers are no longer interchangeable
         self.actors, self.crowds = Numbered[Any](), Numbered[tuple[int, ...]]()

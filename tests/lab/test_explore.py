@@ -163,6 +163,13 @@ def test_two_processes_find_what_one_finds() -> None:
     assert done == [1, 2, 3]
 
 
+@pytest.mark.parametrize("off", [(), ("leases",), ("conditional_updates",)], ids=str)
+def test_contracts_that_share_all_answers_but_to_a_restart_find_what_each_finds_alone(off: tuple[str, ...]) -> None:
+    kept = Contract().without(*off)
+    pair = [kept, kept.without("persistence")]
+    assert matrix(contracts=pair, processes=1) == [explore(contract) for contract in pair]
+
+
 def test_a_search_that_is_cut_short_never_says_holds() -> None:
     found = explore(limit=50)
     assert not found.exhausted

@@ -95,6 +95,12 @@ def test_an_audit_finds_an_answer_that_was_remembered_wrongly() -> None:
             memo.audit(fresh, share=1)
 
 
+def test_two_stores_share_what_is_remembered_only_where_their_statements_are_the_same() -> None:
+    said = pytest.raises(AssertionError, match="the two stores differ in exhaust, requeue, stuck, and not in restart")
+    with open_store(settings=LAB) as store, open_store(Contract().without("leases"), settings=LAB) as other, said:
+        Memo(store).ask_anew(other, "restart")
+
+
 def test_an_audit_asks_a_share_of_the_questions() -> None:
     with open_store(settings=LAB) as store, open_store(settings=LAB) as fresh:
         world, _ = searched(store, SMALL)
