@@ -22,6 +22,7 @@ GROWTH = [
     *(Bounds(jobs=2, faults=faults) for faults in (1, 2, 3)),
     Bounds(jobs=2, workers=3, faults=2),
     Bounds(jobs=2, faults=3, reports=tuple(NEWS)[:-1], late=tuple(NEWS)),
+    Bounds(jobs=2, workers=3, faults=3, reports=tuple(NEWS)[:-1], late=tuple(NEWS)),  # the largest within a minute
 ]
 HARDEST = Contract().without("idempotency_key", "conditional_updates")
 
@@ -53,10 +54,10 @@ def lines() -> Iterator[str]:
     started = time.perf_counter()
     found = matrix()
     seconds = time.perf_counter() - started
-    most = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024
+    most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     states, steps = sum(each.states for each in found), sum(each.steps for each in found)
     yield f"all 32 contracts, two processes: {states:,} states, {steps:,} steps in {seconds:.1f} s by the clock"
-    yield f"the largest process: {most:.0f} MiB"
+    yield f"the larger of the two: {most:.0f} MiB"
 
 
 def plain_speed() -> float:
