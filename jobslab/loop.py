@@ -11,6 +11,7 @@ import random
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import count
 from threading import Event, Thread
 from typing import TypeVar
@@ -120,10 +121,11 @@ class Loop:
     def carry_out(self, worker: Worker, job: Job) -> tuple[Worker, Job | None]:
         """Do the job in hand; the worker and the job that it has in hand then."""
         chunks = begun(task_for(self.tasks, job), job)
-        worker, last_word = labour(
-            worker, chunks, lambda: retry_wait(self.store.settings, job.attempt, self.rng), self.told
-        )
-        leave(chunks)
+        wait_seconds = partial(retry_wait, self.store.settings, job.attempt, self.rng)
+        try:
+            worker, last_word = labour(worker, chunks, wait_seconds, self.told)
+        finally:
+            leave(chunks)
         return self.turn(worker, last_word)
 
     def told(self, worker: Worker, news: News) -> Worker:
