@@ -175,6 +175,7 @@ def check(
     takes a step, `prefer` may choose.  At most `limit` states are opened.  If others are left, what was not seen is
     NOT_EXHAUSTED; what was seen stays seen, though the trace of an *ends* need not be the shortest then, nor the
     faults of any the fewest.  `progress` is told now and then how many states are known.
+    `first`: look no further when an *always* is broken, or when everything that was asked for is seen.
 
     Raises ValueError if there is no start, if two properties share a name, or if one tests nothing.
     """
@@ -259,7 +260,7 @@ def explore(
     graph = Graph(states, array("i", [-1]) * len(states), array("i", [0]) * len(states))
     unseen = [each for each in properties if each.kind != "ends"]
     level = range(len(states))
-    while level and not (first and graph.sights):
+    while level and not (first and settled(graph, properties)):
         graph.levels.append(level)
         for each in unseen:
             look_through(graph, level, each)
@@ -268,6 +269,13 @@ def explore(
         expand(system, graph, number, to_open, unseen, progress)
         level = range(level.stop, len(states))
     return graph
+
+
+def settled(graph: Graph, properties: Sequence[Property]) -> bool:
+    """Whether a promise is broken, or everything that was asked for is seen."""
+    return all(each.name in graph.sights for each in properties) or any(
+        each.kind == "always" and each.name in graph.sights for each in properties
+    )
 
 
 def look_through(graph: Graph, level: range, asked: Property) -> None:

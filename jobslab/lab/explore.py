@@ -155,8 +155,9 @@ def searched(
     """
     at_most = GLANCE if limit is None else min(GLANCE, limit)
     glance = looked_at(world, chosen, at_most, first, progress)
-    still = [each for each in chosen if glance.verdicts[each.name].answer == NOT_EXHAUSTED]
-    if glance.exhausted or not still or at_most == limit or (first and len(still) < len(chosen)):
+    answers = {each.name: glance.verdicts[each.name].answer for each in chosen}
+    still = [each for each in chosen if answers[each.name] == NOT_EXHAUSTED]
+    if glance.exhausted or not still or at_most == limit or (first and BROKEN in answers.values()):
         return glance
     rest = looked_at(world, still, limit, first, progress)
     verdicts = glance.verdicts | rest.verdicts

@@ -718,3 +718,13 @@ def test_every_run_says_the_same_whatever_the_hash_seed():
 
 if __name__ == "__main__":
     print(findings())
+
+
+def test_a_search_for_the_first_that_breaks_goes_on_past_what_is_only_possible_and_ends_when_all_is_seen() -> None:
+    counting = System([0], lambda n: [("up", False, n + 1, None)] if n < 9 else [])
+    reached, low = sometimes("reached", "", state=lambda n: n == 2), always("low", "", state=lambda n: n < 5)
+    both = check(counting, [reached, low], first=True)
+    assert [both.verdicts[name].answer for name in ("reached", "low")] == [REACHED, BROKEN]
+    assert (both.states, both.exhausted) == (7, False)
+    assert check(counting, [reached], first=True).states == 4
+    assert check(counting, [reached, always("held", "", state=lambda n: n < 10)], first=True).exhausted

@@ -472,3 +472,8 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(arguments: list[str], says: s
 def test_all_flags_have_a_column_in_the_picture() -> None:
     texts = {text.get_text() for text in figures.figure([only_promises(most()[0])]).axes[0].texts}
     assert set(FLAGS) | set(NAMES) <= texts
+
+
+def test_looking_for_the_first_that_breaks_finds_that_nothing_does() -> None:
+    found = explore(first=True)
+    assert (found.exhausted, found.answer) == (True, HOLDS_HERE)
