@@ -3,16 +3,20 @@
 A scenario is one schedule.  Its variants run the same steps and differ in a flag of the contract, or in one line of
 the client; the labelled steps are the rows of its table, the variants the columns.  What each must show is in
 data/expected.csv.
+
+What belongs to a task or to a queue is no flag and has no schedule.  Such a scenario is enacted: a function of another
+module is given the variant's switches, and answers for each step.
 """
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from jobslab.contract import Contract
 from jobslab.errors import JobslabError
+from jobslab.lab.extra import MissingExtra
 from jobslab.lab.place import Opens, here
-from jobslab.lab.running import Row, run
+from jobslab.lab.running import ANSWERED, NOT_EXERCISED, Row, run
 from jobslab.lab.schedule import Schedule, parse
 from jobslab.source import expected as expected_csv
 
@@ -24,6 +28,10 @@ class UnknownScenario(JobslabError):
     """There is no scenario of this name."""
 
 
+class HasNoSchedule(JobslabError):
+    """The scenario is enacted: there are no steps to run under another contract, or to draw."""
+
+
 class Variant(NamedTuple):
     """The same steps under one contract."""
 
@@ -31,20 +39,33 @@ class Variant(NamedTuple):
     contract: Contract
     says: str  # what is to be seen, in a few words
     client: str = ""  # the line of the client that replaces the scenario's step of the same label
+    switches: str = ""  # what is on of that which belongs to a task or a queue: "ledger", "outbox"
+
+
+# What an enacted scenario is: the answer to each of its steps, by label, with these switches on.  Raises MissingExtra
+# where a package is not installed that it needs.
+Enact = Callable[[str], Mapping[str, str]]
 
 
 class Scenario(NamedTuple):
     name: str
     question: str
-    text: str  # the schedule
+    text: str  # the schedule; of one that is enacted, what is done, in words
     variants: tuple[Variant, ...]  # what mends it stands last
     client: str = ""  # what the schedule's own client is called, where a variant has another
+    enact: Enact | None = None  # None: it has a schedule
 
     def variant(self, name: str) -> Variant:
         return next(variant for variant in self.variants if variant.name == name)
 
+    def needs_a_schedule(self) -> None:
+        """Raises HasNoSchedule."""
+        if self.enact is not None:
+            raise HasNoSchedule(f"the scenario {self.name!r} has no schedule and no flags to switch; run it as it is")
+
     def schedule(self, variant: Variant) -> Schedule:
-        """The steps of this variant."""
+        """The steps of this variant.  Raises HasNoSchedule."""
+        self.needs_a_schedule()
         mine = {step.label: step for step in parse(variant.client)} if variant.client else {}
         return tuple(mine.get(step.label, step) if step.label else step for step in parse(self.text))
 
@@ -190,13 +211,18 @@ SCENARIOS = (
     ),
 )
 
+# Those that are enacted; each imports its module when it runs.
+ENACTED: tuple[Scenario, ...] = ()
+
+EVERY = (*SCENARIOS, *ENACTED)
+
 
 def scenario(name: str) -> Scenario:
     """The scenario of this name.  Raises UnknownScenario."""
-    found = [scenario for scenario in SCENARIOS if scenario.name == name]
+    found = [scenario for scenario in EVERY if scenario.name == name]
     if not found:
         raise UnknownScenario(
-            f"there is no scenario {name!r}; the scenarios are: {', '.join(scenario.name for scenario in SCENARIOS)}"
+            f"there is no scenario {name!r}; the scenarios are: {', '.join(scenario.name for scenario in EVERY)}"
         )
     return found[0]
 
@@ -205,13 +231,27 @@ def scenario(name: str) -> Scenario:
 
 
 def play(scenario: Scenario, variant: Variant, place: Opens = here, path: str | None = None) -> list[Row]:
-    """The rows of one variant, run on a new store: in this file, or where the place likes it."""
+    """The rows of one variant, run on a new store: in this file, or where the place likes it.  What is enacted finds
+    a place for itself."""
+    if scenario.enact is not None:
+        return list(enacted(scenario.enact, variant, [line.step for line in awaited(scenario, variant)]))
     with place(variant.contract, path) as opened:
         return run(scenario.schedule(variant), opened)
 
 
+def enacted(enact: Enact, variant: Variant, steps: Iterable[str]) -> Iterable[Row]:
+    """A row for each answer; where a package is missing, for each that was awaited, not exercised."""
+    try:
+        told, outcome, note = enact(variant.switches), ANSWERED, None
+    except MissingExtra as missing:
+        told, outcome, note = dict.fromkeys(steps, NOT_EXERCISED), NOT_EXERCISED, str(missing)
+    for n, (label, answer) in enumerate(told.items(), start=1):
+        yield Row(n, 0, "", "", label, label, answer, outcome, None, note, None, None, ())
+
+
 def under(scenario: Scenario, contract: Contract) -> Scenario:
-    """The same scenario with this contract alone: a variant for each client that it has."""
+    """The same scenario with this contract alone: a variant for each client that it has.  Raises HasNoSchedule."""
+    scenario.needs_a_schedule()
     clients = [variant for variant in scenario.variants if variant.client]
     own = Variant(scenario.client or str(contract), contract, "")
     return scenario._replace(variants=(*(client._replace(contract=contract, says="") for client in clients), own))
@@ -231,18 +271,29 @@ class Line(NamedTuple):
     step: str
     expected: str | None  # None: data/expected.csv does not say
     seen: str
+    lacks: str | None = None  # what is not installed here that it needs: a sentence
 
     @property
     def held(self) -> bool | None:
-        """Was it as expected?  A step that was not exercised never was.  None: nothing was expected."""
-        return None if self.expected is None else self.seen == self.expected
+        """Was it as expected?  A step that was not exercised never was.  None: nothing was expected, or it could not
+        be tried on this machine."""
+        return None if self.expected is None or self.lacks else self.seen == self.expected
 
 
-def lines(scenario: Scenario, variant: Variant, rows: Iterable[Row]) -> list[Line]:
+def lines(scenario: Scenario, variant: Variant, rows: Sequence[Row]) -> list[Line]:
     """The labelled rows beside what is expected of them."""
     column = (scenario.name, variant.name, str(variant.contract))
-    must = {line.step: line.expected for line in expected() if line[:3] == column}
-    return [Line(*column, row.label, must.get(row.label), row.answer) for row in rows if row.label]
+    must = {line.step: line.expected for line in awaited(scenario, variant)}
+    lacks = {row.label: row.note for row in rows if scenario.enact is not None}
+    return [
+        Line(*column, row.label, must.get(row.label), row.answer, lacks.get(row.label)) for row in rows if row.label
+    ]
+
+
+def awaited(scenario: Scenario, variant: Variant) -> "list[Expected]":
+    """What data/expected.csv has for this variant."""
+    column = (scenario.name, variant.name, str(variant.contract))
+    return [line for line in expected() if line[:3] == column and line.switches == variant.switches]
 
 
 class Expected(NamedTuple):
@@ -253,6 +304,7 @@ class Expected(NamedTuple):
     flags_on: str
     step: str
     expected: str
+    switches: str
 
 
 def expected() -> list[Expected]:
