@@ -87,7 +87,7 @@ def scenario(shown: Shown, page: Page) -> Iterator[RenderableType]:
     yield rule(shown.scenario.name)
     if shown.scenario.question:
         yield Text(shown.scenario.question)
-    if not page.every_step:
+    if not page.every_step or shown.scenario.enact:
         yield Text("\n".join(filled(*done(shown.scenario), page.width)), style="dim")
     yield ""
     yield side_by_side(shown, page)

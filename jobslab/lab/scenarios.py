@@ -10,6 +10,7 @@ module is given the variant's switches, and answers for each step.
 
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 from jobslab.contract import Contract
@@ -211,8 +212,79 @@ SCENARIOS = (
     ),
 )
 
-# Those that are enacted; each imports its module when it runs.
-ENACTED: tuple[Scenario, ...] = ()
+
+def enacting(module: str, function: str) -> Enact:
+    """This function of a module of the lab, which is imported when it is called."""
+
+    def enact(switches: str) -> Mapping[str, str]:
+        told: Mapping[str, str] = getattr(import_module(f"jobslab.lab.{module}"), function)(switches)
+        return told
+
+    return enact
+
+
+ENACTED = (
+    Scenario(
+        "paid again",
+        "The first worker stops at some point, and a second does the job again. How often is paid?",
+        "A job pays at a payment service. Its first worker crashes or is slow, at every point there is; when its lease "
+        "is over a second worker does the job from the beginning. The service tells how often it was paid.",
+        (
+            Variant("pays", ALL, "it is paid twice as soon as both have come to the call"),
+            Variant("asks first", ALL, "a slow worker has asked long ago", switches="check"),
+            Variant("the job's id as key", ALL, "once, wherever the first stops", switches="key"),
+        ),
+        enact=enacting("paying", "paid"),
+    ),
+    Scenario(
+        "a ledger beside",
+        "The shop writes down what it has paid, in a ledger of its own. Is it paid once now?",
+        "The same, and an entry in the shop's ledger, under a unique constraint.",
+        (
+            Variant("call, then record", ALL, "a crash between the two pays twice", switches="ledger after"),
+            Variant("record, then call", ALL, "a crash between the two pays never", switches="ledger before"),
+            Variant("key, then record", ALL, "once: the key is the service's to keep", switches="key, ledger after"),
+        ),
+        enact=enacting("paying", "paid"),
+    ),
+    Scenario(
+        "half a file",
+        "The worker dies while it writes a file of four lines. What does a reader find?",
+        "A job writes a file, line by line. Its first worker crashes at every point; a second does the job again.",
+        (
+            Variant("appends", ALL, "half a file at first, and lines twice in the end"),
+            Variant("staged and renamed", ALL, "no file, or the whole one", switches="staged"),
+        ),
+        enact=enacting("writing", "written"),
+    ),
+    Scenario(
+        "undo",
+        "Hotel and flight are paid, and the car is declined for good. Is all of it paid back, once?",
+        "A job of three steps with checkpoints; what is done is undone, the last first. Its worker crashes at every "
+        "point, in the undoing too; a second worker goes on.",
+        (
+            Variant("pays back", ALL, "a crash after it pays back again", switches="checkpoints"),
+            Variant("pays back, with a key", ALL, "nothing is left, wherever it stops", switches="checkpoints, key"),
+        ),
+        enact=enacting("undoing", "undone"),
+    ),
+    Scenario(
+        "a mail has no key",
+        "Nobody can ask whether a mail went. What is one to do when a job that sends one is done again?",
+        "A job sends a mail. Its first worker crashes or is slow; a second worker does the job again.",
+        (
+            Variant("send, then record", ALL, "at least once", switches="record after"),
+            Variant("record, then send", ALL, "at most once", switches="record before"),
+            Variant(
+                "intent, send, record",
+                ALL,
+                "at most once, and who is in doubt says so",
+                switches="intent, record after",
+            ),
+        ),
+        enact=enacting("mailing", "mailed"),
+    ),
+)
 
 EVERY = (*SCENARIOS, *ENACTED)
 
