@@ -8,7 +8,7 @@ is a row of its ledger, and what the worker knows of it is the answer, if there 
     POST /payments, /refunds {account, reference, amount}   201, or 402 above the limit; with Idempotency-Key a repeated
                                                             request is answered 200 and moves nothing
     POST /mails {account, reference, amount}                201: a mail is gone, whatever the header says
-    GET /movements?account=&kind=                           all of it, in order
+    GET /movements?account=                                 all of it, in order
 """
 
 import atexit
@@ -55,7 +55,7 @@ RETURNING *"""
 
 FOUND = "SELECT * FROM movements WHERE account = :account AND key = :key"
 
-ALL = "SELECT * FROM movements WHERE account = :account AND kind = :kind ORDER BY n"
+ALL = "SELECT * FROM movements WHERE account = :account ORDER BY n"
 
 
 class Movement(NamedTuple):
@@ -174,9 +174,11 @@ class Account(NamedTuple):
         return Movement(*answer.json())
 
     def movements(self, kind: str = "payment") -> list[Movement]:
-        """What the service has in its ledger."""
-        answer = self.http.get("/movements", params={"account": self.name, "kind": kind})
-        return [Movement(*row) for row in answer.json()]
+        """What the service has in its ledger, of this kind."""
+        return [movement for movement in self._all() if movement.kind == kind]
+
+    def _all(self) -> list[Movement]:
+        return [Movement(*row) for row in self.http.get("/movements", params={"account": self.name}).json()]
 
     def paid(self, reference: str) -> bool:
         """Does the service know of a payment by this reference?"""
@@ -185,7 +187,7 @@ class Account(NamedTuple):
     @property
     def balance(self) -> int:
         """What the customer has paid and not got back."""
-        return sum(m.amount for m in self.movements("payment")) - sum(m.amount for m in self.movements("refund"))
+        return sum(-one.amount if one.kind == "refund" else one.amount for one in self._all())
 
 
 class Service:

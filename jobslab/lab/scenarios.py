@@ -284,6 +284,17 @@ ENACTED = (
         ),
         enact=enacting("mailing", "mailed"),
     ),
+    Scenario(
+        "never told",
+        "The work was done, and the worker died before it could tell. Who finds out?",
+        "In the morning there are a file that was never reported, a payment that only the service knows of, and a job "
+        "that is done and whose file is deleted. Each worker had its last attempt; a sweep gives up what is stuck.",
+        (
+            Variant("sweeps", ALL, "what was done is FAILED, and what is lost nobody misses"),
+            Variant("reconciles, then sweeps", ALL, "the outside is asked, and the rows agree", switches="reconcile"),
+        ),
+        enact=enacting("reconciling", "reconciled"),
+    ),
 )
 
 EVERY = (*SCENARIOS, *ENACTED)
