@@ -99,7 +99,7 @@ CAUSES = (
           "look at its params and at the workers' logs before anything else; then " + RERUN, AGAIN),
     Cause("unreported", WRONG, "its result is there, and the report is not",
           "it is {state}, and yet {landing}", "whether the report was lost, or came and was refused",
-          "`jobslab reconcile --dry-run`, and then without: it tells the row what is there", AGAIN),
+          "`jobslab reconcile --dry-run` says what can be mended, and without it that is mended", AGAIN),
     Cause("result-gone", WRONG, "its result was there, and is not",
           "it is SUCCEEDED, and yet {landing}", "who took it away, and whether the owner had fetched it before",
           "restore it from a backup, or run it again as a new job (`jobslab rerun {id}`)", AGAIN),

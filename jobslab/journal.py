@@ -19,7 +19,7 @@ def life(events: Sequence[Event]) -> tuple[Event, ...]:
 
 def is_birth(event: Event) -> bool:
     """Did this line make the job?  A replay of its key finds it in a state."""
-    return event.verb == "submit" and bool(event.accepted) and event.state_before is None
+    return event.verb == "submit" and event.state_before is None
 
 
 def complaints(job: Job, events: Sequence[Event], cut: bool = False) -> Iterator[str]:

@@ -193,6 +193,7 @@ def test_a_store_that_forgets_with_its_server_accepts_nothing_reliably() -> None
         store.restart()
         told = where(store, "job-1", now=1)
     assert told.three[0].answer == "UNKNOWN"
+    assert stages(told).startswith("UNKNOWN UNKNOWN - UNKNOWN")
     assert "before a restart" in told.unknown
 
 
@@ -224,6 +225,21 @@ def test_a_job_with_a_file_is_not_looked_for_in_the_ledger(store: Store, results
     succeed(store)
     (results / "job-1.1.csv").write_bytes(WHOLE.encode())
     assert where(store, "job-1", results, [], now=3).cause.name == "landed"
+
+
+def test_of_a_file_and_an_entry_the_one_of_more_concern_is_told(store: Store, results: Path) -> None:
+    fail(store)
+    (results / "job-1.1.csv").write_bytes(WHOLE.encode())
+    assert where(store, "job-1", results, [], now=3).cause.name == "unreported"
+
+
+def test_where_row_and_journal_do_not_agree_no_step_is_claimed(store: Store) -> None:
+    succeed(store)
+    with store.database.write() as db:
+        db.execute("DELETE FROM events WHERE verb != 'submit'")
+    told = where(store, "job-1", now=3)
+    assert told.answers[1][1:] == ("UNKNOWN", "the row is at attempt 1, and the journal at 0")
+    assert stages(told) == "YES YES - YES UNKNOWN UNKNOWN UNKNOWN"
 
 
 def test_the_last_attempt_does_not_recover_by_a_sweep(store: Store) -> None:
