@@ -97,7 +97,6 @@ def where(
     results: Path | None = None,
     entries: Iterable[Entry] | None = None,
     *,
-    confirmed: str = NONE,
     asker: str | None = None,
     now: float | None = None,
 ) -> Where:
@@ -105,7 +104,7 @@ def where(
 
     Raises StoreError.
     """
-    return explain(look(store, id, results, entries, confirmed=confirmed, asker=asker, now=now))
+    return explain(look(store, id, results, entries, asker=asker, now=now))
 
 
 # Looking
@@ -117,7 +116,6 @@ def look(
     results: Path | None = None,
     entries: Iterable[Entry] | None = None,
     *,
-    confirmed: str = NONE,
     asker: str | None = None,
     now: float | None = None,
 ) -> Seen:
@@ -127,8 +125,20 @@ def look(
     job = found if isinstance(found, Job) else None
     landings = () if job is None else landed(job, results, entries)
     ahead = 0 if job is None or job.state != State.QUEUED else store.ahead(job)
-    last = store.last_claim()
-    return Seen(id, now, found, events, landings, last, ahead, store.contract, store.settings, confirmed, asker)
+    last, told = store.last_claim(), confirmed(store, job)
+    return Seen(id, now, found, events, landings, last, ahead, store.contract, store.settings, told, asker)
+
+
+def confirmed(store: Store, job: Job | None) -> str:
+    """Has the broker confirmed the last message of this job?  Where there is one, a table `outbox` holds the ids of the
+    jobs that it is still to be told of (see lab.outbox)."""
+    with store.database.read() as db:
+        if not store.database.has_table(db, "outbox"):
+            return NONE
+        if job is None:
+            return UNKNOWN
+        left = db.execute("SELECT count(*) FROM outbox WHERE job_id = :id", {"id": job.id}).fetchone()[0]
+        return NO if left else YES
 
 
 def clock(store: Store) -> float:
@@ -203,13 +213,13 @@ def absent(seen: Seen) -> str:
 
 
 def queued(job: Job, seen: Seen) -> str:
-    if seen.confirmed == NO:
-        return "unpublished"
     if is_error(job, "unknown kind"):
         return "no-task"
     if job.run_at > seen.now:
-        longest = seen.settings.retry_cap_seconds
-        return "far-future" if job.attempt and job.run_at - job.updated_at > longest else "backing-off"
+        far = job.attempt and job.run_at - seen.now > seen.settings.retry_cap_seconds
+        return "far-future" if far else "backing-off"
+    if seen.confirmed == NO:
+        return "unpublished"
     patient = seen.now - job.run_at <= seen.settings.lease_seconds
     idle = seen.last_claim is None or seen.last_claim < job.run_at
     return "no-worker" if idle and not patient else "waiting"
@@ -227,7 +237,8 @@ def succeeded(job: Job, seen: Seen) -> str:
     told = seen.landing
     if told is None or told.landed is Landed.UNKNOWN:
         return "result-unknown"
-    return {Landed.ABSENT: "result-gone", Landed.DAMAGED: "result-damaged"}.get(told.landed, "landed")
+    gone = "no-entry" if told.name is None else "result-gone"
+    return {Landed.ABSENT: gone, Landed.DAMAGED: "result-damaged"}.get(told.landed, "landed")
 
 
 def failed(job: Job, seen: Seen) -> str:
@@ -264,7 +275,7 @@ def error(job: Job) -> dict[str, Any]:
 def exists(seen: Seen) -> Answer:
     question = "does it exist?"
     if seen.job:
-        return Answer(question, YES, f"registered {ago(seen.now - seen.job.created_at)} ago, by {seen.job.owner}")
+        return Answer(question, YES, f"registered {when(seen.now - seen.job.created_at)}, by {seen.job.owner}")
     if seen.found:
         return Answer(question, "EXPIRED", f"it was {seen.found.owner}'s; its retention is over")
     says = {"never-was": "there is no row, and no line of the journal", "lost": "the journal knows it; its row is gone"}
@@ -287,7 +298,7 @@ def entered(seen: Seen) -> Answer:
 
 def began(seen: Seen, claims: list[Event]) -> str:
     at = seen.job.started_at if seen.job else claims[-1].at
-    return "" if at is None else f" {ago(seen.now - at)} ago"
+    return "" if at is None else f" {when(seen.now - at)}"
 
 
 def stopped(seen: Seen) -> Answer:
@@ -317,7 +328,7 @@ def last_word(seen: Seen) -> str:
     event = seen.events[-1]
     told = f"refused by {event.refused_by}" if event.refused_by else "accepted"
     attempt = f" of attempt {event.attempt}" if event.attempt else ""
-    return f"the last word is {event.verb}{attempt}, {told}, {ago(seen.now - event.at)} ago"
+    return f"the last word is {event.verb}{attempt}, {told}, {when(seen.now - event.at)}"
 
 
 def landing_of(seen: Seen) -> Answer:
@@ -364,9 +375,15 @@ def accepted(seen: Seen) -> Answer:
         return Answer(question, NO if seen.job else UNKNOWN, f"{there} this store forgets all jobs with its server")
     if seen.found:
         return Answer(question, YES, "its row was committed")
-    says = {"lost": "it was accepted, and it was not kept", "expired": "it was kept, for as long as was promised"}
-    told = absent(seen)
-    return Answer(question, YES if told == "expired" else NO, says.get(told, "nothing of this id was ever kept here"))
+    answer, says = ACCEPTED[absent(seen)]
+    return Answer(question, answer, says)
+
+
+ACCEPTED = {
+    "never-was": (UNKNOWN, "nothing of this id is here: it was never kept, or was over and is forgotten"),
+    "lost": (NO, "it was accepted, and it was not kept"),
+    "expired": (YES, "it was kept, for as long as was promised"),
+}
 
 
 def business_result(seen: Seen) -> Answer:
@@ -386,7 +403,7 @@ def reached(seen: Seen) -> Iterable[Answer]:
     """For each stage whether it was reached, and what tells so."""
     known = {"validated": was(seen), "registered": was(seen), "confirmed by the broker": seen.confirmed}
     known["queued"] = was(seen)
-    known["running"] = NO if was(seen) == NO else entered(seen).answer
+    known["running"] = entered(seen).answer
     known["done"] = done(seen)
     known["landed"] = in_hand(seen)
     for one in stage.STAGES:
@@ -396,9 +413,7 @@ def reached(seen: Seen) -> Iterable[Answer]:
 
 def was(seen: Seen) -> str:
     """Was there ever such a job?"""
-    if seen.found or seen.events:
-        return YES
-    return NO if seen.contract.persistence else UNKNOWN
+    return YES if seen.found or seen.events else UNKNOWN
 
 
 def done(seen: Seen) -> str:
@@ -408,14 +423,12 @@ def done(seen: Seen) -> str:
         return YES if seen.job.done else NO
     if seen.found or (seen.events and seen.events[-1].verb == "purge"):
         return YES
-    return UNKNOWN if seen.events else was(seen)
+    return UNKNOWN
 
 
 def in_hand(seen: Seen) -> str:
     """Is a result there, whatever the row says of it?"""
-    if seen.landing is None:
-        return UNKNOWN if was(seen) != NO else NO
-    if seen.landing.landed is Landed.UNKNOWN:
+    if seen.landing is None or seen.landing.landed is Landed.UNKNOWN:
         return UNKNOWN
     return YES if seen.landing.landed in (Landed.LANDED, Landed.UNREPORTED) else NO
 
@@ -474,6 +487,11 @@ def ago(seconds: float) -> str:
         if abs(seconds) >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
     return f"{seconds:.0f} s"
+
+
+def when(seconds: float) -> str:
+    """How long ago that is; a clock that was wrong has written of times to come."""
+    return f"{ago(seconds)} ago" if seconds >= 0 else f"{ago(-seconds)} from now"
 
 
 # As JSON

@@ -134,7 +134,7 @@ def test_the_ledger_is_looked_into_where_it_is_named(shop: Shop, tmp_path: Path)
     assert claimed
     shop.store.succeed("job-1", 1, "A", now=shop.now)
     options = ("where", "job-1", "--ledger", str(tmp_path / "effects.db"))
-    assert "[result-gone]" in shop.run(*options)[1]
+    assert "[no-entry]" in shop.run(*options)[1]
     ledger.once(claimed, "paid")
     assert "the ledger has 'paid', done by attempt 1" in shop.run(*options)[1]
     ledger.close()

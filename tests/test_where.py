@@ -12,6 +12,7 @@ from jobslab.cause import BY_NAME, CAUSES
 from jobslab.effects import Entry
 from jobslab.errors import StoreError
 from jobslab.job import Error, State
+from jobslab.lab.outbox import cross_off, outbox, with_outbox
 from jobslab.landing import file_name
 from jobslab.settings import LAB
 from jobslab.stores import Store
@@ -100,7 +101,7 @@ CASES: dict[str, tuple[Callable[[Store], None], str | None, float, str, str, str
     "later": (lambda s: submit(s, run_at=900), None, 3, "backing-off", "YES queued NOT YET", "15 min more", "better"),
     "cancelled": (lambda s: (submit(s), s.cancel("job-1", now=1)), None, 3, "cancelled", "YES done NONE", "", "knows"),
     "failed": (fail, None, 3, "failed", "YES done NONE", "after 1 of 3 attempts; its error: it broke", "before it"),
-    "never was": (lambda s: None, None, 3, "never-was", "NO UNKNOWN UNKNOWN", NOBODY, "over and forgotten"),
+    "never was": (lambda s: None, None, 3, "never-was", "UNKNOWN UNKNOWN UNKNOWN", NOBODY, "over and forgotten"),
     "expired": (succeed, None, EXPIRED_AT + 90, "expired", "YES done UNKNOWN", "90 s ago; it was SUCCEEDED", "held"),
     "purged": (purged, None, EXPIRED_AT + 9, "expired", "YES done UNKNOWN", "it was SUCCEEDED", "held"),
     "forgotten": (purged, None, EXPIRED_AT + LAB.expired_seconds, "expired", "YES done UNKNOWN", "SUCCEEDED", "held"),
@@ -136,7 +137,7 @@ def test_it_says_what_is_the_matter(store: Store, results: Path, name: str) -> N
 
 
 def test_every_cause_was_met() -> None:
-    elsewhere = {"another-owners", "unpublished", "no-lease", "result-unknown"}  # in the tests below
+    elsewhere = {"another-owners", "unpublished", "no-lease", "no-entry", "result-unknown"}  # in the tests below
     assert {cause for _, _, _, cause, *_ in CASES.values()} | elsewhere == set(BY_NAME)
 
 
@@ -171,10 +172,34 @@ def test_an_expired_job_of_somebody_else_is_somebody_elses_too(store: Store) -> 
 
 
 def test_what_the_broker_has_not_confirmed_was_never_published(store: Store) -> None:
+    with_outbox(store)
     submit(store)
-    told = where(store, "job-1", confirmed=NO, now=1)
+    told = where(store, "job-1", now=1)
     assert (told.cause.name, told.three[1].answer) == ("unpublished", "registered")
-    assert {one.question: one.answer for one in told.stages}["confirmed by the broker"] == NO
+    assert stages(told) == "YES YES NO YES NO NO UNKNOWN"
+    [line] = outbox(store)
+    cross_off(store, line)
+    told = where(store, "job-1", now=1)
+    assert (told.cause.name, told.three[1].answer) == ("waiting", "queued")
+    assert stages(told) == "YES YES YES YES NO NO UNKNOWN"
+    assert stages(where(store, "job-2", now=1)).split()[2] == "UNKNOWN"
+
+
+def test_the_broker_is_told_of_a_retry_when_it_is_due(store: Store) -> None:
+    with_outbox(store)
+    retry(store, wait_seconds=5)
+    assert where(store, "job-1", now=6).cause.name == "backing-off"
+    assert where(store, "job-1", now=8).cause.name == "unpublished"
+
+
+def test_what_a_wrong_clock_wrote_is_told_as_times_to_come(store: Store) -> None:
+    days = 3 * 86400
+    submit(store)
+    store.claim("job-1", "A", now=days)
+    store.retry("job-1", 1, "A", Error("broken", "it broke"), 5, now=days)
+    told = where(store, "job-1", now=10)
+    assert told.cause.name == "far-future"
+    assert told.answers[2].says == "the last word is retry of attempt 1, accepted, 3 days from now"
 
 
 def test_without_leases_a_silent_worker_keeps_its_job(tmp_path: Path) -> None:
@@ -210,7 +235,7 @@ PAID = Entry("job-1", 1, "paid", 2, 1)
     ("do", "entries", "cause"),
     [
         (lambda s: succeed(s, 3), [PAID], "landed"),
-        (lambda s: succeed(s, 3), [], "result-gone"),
+        (lambda s: succeed(s, 3), [], "no-entry"),
         (claim, [PAID], "unreported"),
         (claim, [], "lease-over"),
         (fail, [PAID], "unreported"),
@@ -297,7 +322,7 @@ def stages(told: Where) -> str:
 
 
 def test_the_stages_are_reached_one_by_one(store: Store, results: Path) -> None:
-    assert stages(where(store, "job-1", results, now=0)) == "NO NO - NO NO NO NO"
+    assert stages(where(store, "job-1", results, now=0)) == " ".join(["UNKNOWN UNKNOWN -", *["UNKNOWN"] * 4])
     submit(store)
     assert stages(where(store, "job-1", results, now=0)) == "YES YES - YES NO NO NO"
     store.claim("job-1", "A", now=1)
