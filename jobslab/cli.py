@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from jobslab.commands import chaos, explore, lab, migrate, reconcile, remote, run, service, sweep, where
+from jobslab.commands import chaos, explore, lab, migrate, reconcile, remote, rerun, run, service, sweep, where
 from jobslab.errors import JobslabError
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ app.command("work")(service.work)
 app.command("where")(where.where)
 app.command("sweep")(sweep.sweep)
 app.command("reconcile")(reconcile.reconcile)
+app.command("rerun")(rerun.rerun)
 app.command("migrate")(migrate.migrate)
 app.command("explore")(explore.explore)
 app.command("chaos")(chaos.chaos)
