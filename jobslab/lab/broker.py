@@ -25,6 +25,7 @@ import asyncio
 import json
 import tempfile
 import threading
+import time
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -93,6 +94,23 @@ class Dead(NamedTuple):
     advisory: int  # its number in the stream of the dead
 
 
+class Seen(NamedTuple):
+    """Where the messages are, by their numbers."""
+
+    numbers: list[int]  # all that there are
+    delivered: int  # up to here each was delivered once at least
+    in_hand: int  # how many of those are in somebody's hand, or will be again
+
+    @property
+    def waiting(self) -> list[int]:
+        return [number for number in self.numbers if number > self.delivered]
+
+    @property
+    def given_up(self) -> int:
+        """How many are neither waiting nor in hand; which ones, the advisories say."""
+        return len(self.numbers) - len(self.waiting) - self.in_hand
+
+
 class Loop:
     """An event loop in a thread of its own, so that what is asynchronous can be called plainly."""
 
@@ -147,6 +165,8 @@ class Broker:
 
     def fetch(self, wait_seconds: float = 0) -> Delivery | None:
         """The next message, which is in hand then; None where none comes within this time."""
+        if not wait_seconds and self._seen().waiting:  # the consumer hears of a message a moment after its publisher
+            wait_seconds = ANSWER_SECONDS
         wish = {"batch": 1, **({"expires": round(wait_seconds * 1e9)} if wait_seconds else {"no_wait": True})}
         told = self._ask(NEXT, wish, ANSWER_SECONDS + wait_seconds)
         if told.headers and "Status" in told.headers:  # a word of the broker's, and no message
@@ -167,22 +187,22 @@ class Broker:
 
     def depth(self) -> Depth:
         """How much there is to do.  What is dead is not."""
-        told = self._ask(f"$JS.API.CONSUMER.INFO.{JOBS}.{WORKERS}")
-        seen = json.loads(told.data)
-        return Depth(seen["num_pending"], seen["num_ack_pending"], self._oldest({dead.number for dead in self.dead()}))
+        seen, dead = self._seen(), {letter.number for letter in self.dead()}
+        oldest = next((number for number in seen.numbers if number not in dead), None)
+        return Depth(len(seen.waiting), seen.in_hand, None if oldest is None else message_of(self._get(JOBS, oldest)))
 
     def messages(self) -> int:
         """How many messages the broker has, dead ones included."""
-        return len(self._numbers(JOBS))
+        return len(self._seen().numbers)
 
     def dead(self) -> tuple[Dead, ...]:
         """The dead letters, by the broker's own advisories, oldest first; those that were taken away are no more."""
-        there, found = set(self._numbers(JOBS)), []
-        for number in self._numbers(DEAD):
-            told = json.loads(self._loop.run(self._get(DEAD, number)))
+        there, found = self._seen().numbers, []
+        for advisory in self._advisories():
+            told = json.loads(self._get(DEAD, advisory))
             if told["stream_seq"] in there:
-                message = message_of(self._loop.run(self._get(JOBS, told["stream_seq"])))
-                found.append(Dead(message, told["stream_seq"], told["deliveries"], number))
+                message = message_of(self._get(JOBS, told["stream_seq"]))
+                found.append(Dead(message, told["stream_seq"], told["deliveries"], advisory))
         return tuple(found)
 
     def take_away(self, dead: Dead) -> None:
@@ -244,8 +264,8 @@ class Broker:
     async def _publish(self, body: bytes, headers: dict[str, str] | None) -> Any:
         return await self._jetstream.publish(SUBJECT, body, headers=headers)
 
-    async def _get(self, stream: str, number: int) -> bytes:
-        return bytes((await self._jetstream.get_msg(stream, number)).data or b"")
+    def _get(self, stream: str, number: int) -> bytes:
+        return bytes(self._loop.run(self._jetstream.get_msg(stream, number)).data or b"")
 
     def _ask(self, subject: str, body: bytes | dict[str, Any] = b"", seconds: float = ANSWER_SECONDS) -> Any:
         """What the broker answers.  Raises BrokerError where it does not."""
@@ -256,15 +276,24 @@ class Broker:
         except self._nats.errors.Error as wrong:
             raise BrokerError("the broker does not answer; is it running?") from wrong
 
+    def _seen(self) -> "Seen":
+        """Both streams' messages by number.  The broker's own count of what waits lags behind what it has confirmed."""
+        told = json.loads(self._ask(f"$JS.API.CONSUMER.INFO.{JOBS}.{WORKERS}").data)
+        return Seen(self._numbers(JOBS), told["delivered"]["stream_seq"], told["num_ack_pending"])
+
+    def _advisories(self) -> list[int]:
+        """Their numbers.  One comes a moment after its message is given up: those that must come are waited for."""
+        must = self._seen().given_up
+        enough = time.monotonic() + ANSWER_SECONDS
+        while len(numbers := self._numbers(DEAD)) < must and time.monotonic() < enough:
+            time.sleep(0.005)
+        return numbers
+
     def _numbers(self, stream: str) -> list[int]:
         """The numbers of the messages that this stream has."""
         state = json.loads(self._ask(f"$JS.API.STREAM.INFO.{stream}", {"deleted_details": True}).data)["state"]
         gone = set(state.get("deleted") or ())  # an empty stream's first number is that of the next message
         return [n for n in range(state["first_seq"], state["last_seq"] + 1) if n not in gone]
-
-    def _oldest(self, dead: set[int]) -> Message | None:
-        number = next((number for number in self._numbers(JOBS) if number not in dead), None)
-        return None if number is None else message_of(self._loop.run(self._get(JOBS, number)))
 
 
 def message_of(body: bytes) -> Message:

