@@ -28,12 +28,13 @@ from jobslab.errors import BadKey, BadSubmission, KeyReused, StoreError
 from jobslab.job import Expired, Job, State
 from jobslab.problems import PROBLEMS, Refused, explanation, response
 from jobslab.stores import Store
+from jobslab.telling import document
 from jobslab.web import documents, intake
 from jobslab.web.envelope import Envelope
 from jobslab.web.openapi import OPERATIONS, add, finished
 from jobslab.web.page import page
 from jobslab.web.tokens import Tokens
-from jobslab.where import document, where
+from jobslab.where import where
 
 log = logging.getLogger("jobslab.http")
 

@@ -2,8 +2,8 @@
 
     does it exist?  did it enter execution?  where did it stop?  did the business result land?  can it recover?
 
-`where` looks at everything in one moment and writes nothing; `explain` is a pure function of what was seen.  What the
-store can't know is told as UNKNOWN: that is an answer too, and says where to ask instead.
+`explain` is a pure function of what was seen.  What the store can't know is told as UNKNOWN: that is an answer too, and
+says where to ask instead.
 """
 
 import json
@@ -11,56 +11,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jobslab import journal, landing, stage
+from jobslab import stage
 from jobslab.cause import BY_NAME, Cause
-from jobslab.contract import Contract
 from jobslab.effects import Entry
-from jobslab.errors import StoreError
 from jobslab.job import Event, Expired, Job, State
-from jobslab.landing import Landed, Landing
-from jobslab.settings import Settings
+from jobslab.landing import Landed
+from jobslab.seen import NO, NONE, UNKNOWN, YES, Seen, look
 from jobslab.stores import Store
-
-YES, NO, UNKNOWN, NONE = "YES", "NO", "UNKNOWN", "-"
-
-LOOKS = 20  # at a job that changes while one looks
-
-
-class Seen(NamedTuple):
-    """All that was looked at."""
-
-    id: str
-    now: float
-    found: Job | Expired | None
-    events: tuple[Event, ...]  # of the job that has the id now
-    landings: tuple[Landing, ...]
-    last_claim: float | None  # of any job
-    ahead: int
-    contract: Contract
-    settings: Settings
-    confirmed: str  # by the broker: YES, NO, UNKNOWN, or NONE where there is no broker
-    asker: str | None  # whose question it is; None: the operator's
-
-    @property
-    def job(self) -> Job | None:
-        return self.found if isinstance(self.found, Job) else None
-
-    @property
-    def complaints(self) -> tuple[str, ...]:
-        """What is wrong with the journal of a job that is there."""
-        kept_seconds = self.settings.retention_seconds + self.settings.expired_seconds
-        if self.job is None:
-            return ()
-        cut = self.job.created_at <= self.now - kept_seconds
-        return tuple(journal.complaints(self.job, self.events, cut))
-
-    @property
-    def landing(self) -> Landing | None:
-        """The one of most concern, by the order of CONCERN."""
-        return min(self.landings, key=lambda one: CONCERN.index(one.landed), default=None)
-
-
-CONCERN = (Landed.DAMAGED, Landed.ABSENT, Landed.UNREPORTED, Landed.UNKNOWN, Landed.NOT_DUE, Landed.LANDED)
 
 
 class Answer(NamedTuple):
@@ -105,73 +62,6 @@ def where(
     Raises StoreError.
     """
     return explain(look(store, id, results, entries, asker=asker, now=now))
-
-
-# Looking
-
-
-def look(
-    store: Store,
-    id: str,
-    results: Path | None = None,
-    entries: Iterable[Entry] | None = None,
-    *,
-    asker: str | None = None,
-    now: float | None = None,
-) -> Seen:
-    """Everything that `explain` needs."""
-    now = clock(store) if now is None else now
-    found, events = together(store, id, now)
-    job = found if isinstance(found, Job) else None
-    landings = () if job is None else landed(job, results, entries)
-    ahead = 0 if job is None or job.state != State.QUEUED else store.ahead(job)
-    last, told = store.last_claim(), confirmed(store, job)
-    return Seen(id, now, found, events, landings, last, ahead, store.contract, store.settings, told, asker)
-
-
-def confirmed(store: Store, job: Job | None) -> str:
-    """Has the broker confirmed the last message of this job?  Where there is one, a table `outbox` holds the ids of the
-    jobs that it is still to be told of (see lab.outbox)."""
-    with store.database.read() as db:
-        if not store.database.has_table(db, "outbox"):
-            return NONE
-        if job is None:
-            return UNKNOWN
-        left = db.execute("SELECT count(*) FROM outbox WHERE job_id = :id", {"id": job.id}).fetchone()[0]
-        return NO if left else YES
-
-
-def clock(store: Store) -> float:
-    """The database's time."""
-    with store.database.read() as db:
-        return store.database.now(db)
-
-
-def together(store: Store, id: str, now: float) -> tuple[Job | Expired | None, tuple[Event, ...]]:
-    """The row and its journal, of one moment: the row was the same before and after.  A transaction of the store would
-    keep all writers waiting for somebody who only looks.  Raises StoreError."""
-    for _ in range(LOOKS):
-        found = store.get(id, now=now)
-        events = store.events_of(id)
-        if store.get(id, now=now) == found:
-            return found, journal.life(events)
-    raise StoreError(f"the job {id!r} changes faster than one can look at it; ask again")
-
-
-def landed(job: Job, results: Path | None, entries: Iterable[Entry] | None) -> tuple[Landing, ...]:
-    """Whether its file landed; and where it promised none, and there is a ledger, whether its entry did."""
-    file = landing.file(job, results)
-    if entries is None or (job.state == State.SUCCEEDED and file.name):
-        return (file,)
-    entry = landing.entry(job, entries)
-    return (entry,) if results is None else (entry, file)
-
-
-def ids(store: Store, asked: str) -> tuple[str, ...]:
-    """The ids of what is asked for: of a job, or of a correlation id's jobs; or what was asked, if it is neither."""
-    if store.get(asked) is not None or store.events_of(asked):
-        return (asked,)
-    return store.traced(asked) or (asked,)
 
 
 # Explaining
@@ -492,37 +382,3 @@ def ago(seconds: float) -> str:
 def when(seconds: float) -> str:
     """How long ago that is; a clock that was wrong has written of times to come."""
     return f"{ago(seconds)} ago" if seconds >= 0 else f"{ago(-seconds)} from now"
-
-
-# As JSON
-
-
-def document(told: Where, owner: bool = False) -> dict[str, Any]:
-    """The answer as one JSON object.  The owner's has the owner's next step, and leaves out who the workers are."""
-    return {
-        "id": told.id,
-        "cause": told.cause.name,
-        "verdict": told.cause.verdict.value,
-        "means": told.cause.means,
-        "answers": [answer._asdict() for answer in told.answers],
-        "questions": [answer._asdict() for answer in told.three],
-        "stages": [stage_document(one, row) for one, row in zip(told.stages, stage.STAGES)],
-        "known": told.known,
-        "not_known": told.unknown,
-        "next": told.owner_next if owner else told.next,
-        "sentence": told.sentence(owner),
-        "journal": [event_document(event, owner) for event in told.events],
-    }
-
-
-def stage_document(reached: Answer, row: stage.Stage) -> dict[str, str]:
-    proof = {"told_by": reached.says, "proves": row.proves, "does_not_prove": row.not_proved}
-    return {"stage": reached.question, "reached": reached.answer, **proof}
-
-
-def event_document(event: Event, owner: bool) -> dict[str, Any]:
-    told = event._asdict() | {"accepted": bool(event.accepted)}
-    return {name: value for name, value in told.items() if not owner or name not in OPERATORS}
-
-
-OPERATORS = ("n", "job_id", "actor", "correlation_id")  # of a line: what is not the owner's, or is told already

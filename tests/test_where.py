@@ -14,9 +14,11 @@ from jobslab.errors import StoreError
 from jobslab.job import Error, State
 from jobslab.lab.outbox import cross_off, outbox, with_outbox
 from jobslab.landing import file_name
+from jobslab.seen import NO, ids
 from jobslab.settings import LAB
 from jobslab.stores import Store
-from jobslab.where import NO, Where, document, ids, where
+from jobslab.telling import document
+from jobslab.where import Where, where
 
 LEASE = LAB.lease_seconds
 RESULT = {"file": "job-1.1.csv", "rows": 2}
@@ -112,13 +114,13 @@ CASES: dict[str, tuple[Callable[[Store], None], str | None, float, str, str, str
     ),
     "no worker": (submit, None, LEASE + 1, "no-worker", "YES queued NOT YET", "since 11 s, and no job", "runs at all"),
     "no task": (lambda s: retry(s, "unknown kind"), None, 3, "no-task", "YES queued NOT YET", "task 'export'", "other"),
-    "no task at last": (lambda s: fail(s, "unknown kind"), None, 3, "no-task", "YES done NONE", "1 times", "other"),
+    "no task at last": (lambda s: fail(s, "unknown kind"), None, 3, "no-task", "YES done NONE", "1 of 3 was", "other"),
     "far future": (lambda s: retry(s, wait_seconds=99999), None, 3, "far-future", "YES queued NOT YET", "28 h", "cloc"),
     "lease over": (claim, None, 51, "lease-over", "YES running NOT YET", "1 of 3 is over since 40 s", "dead or slow"),
     "gave up": (silent, None, 99, "gave-up", "YES done NONE", "2 of 2 attempts were begun", "what kills"),
     "died late": (claim, WHOLE, 99, "unreported", "YES running UNREPORTED", "job-1.1.csv is there", "lost, or came"),
     "failed late": (fail, WHOLE, 99, "unreported", "YES done UNREPORTED", "job-1.1.csv is there", "lost, or came"),
-    "gone": (succeed, None, 3, "result-gone", "YES done ABSENT", "it is SUCCEEDED, and yet", "who took"),
+    "gone": (succeed, None, 3, "result-gone", "YES done ABSENT", "the job says that job-1.1.csv is there", "who took"),
     "cut": (succeed, WHOLE[:6], 3, "result-damaged", "YES done DAMAGED", "has 1 rows of 2", "who has fetched"),
 }  # fmt: skip
 

@@ -14,8 +14,6 @@ be mended; 3 not known from here.
 """
 
 import json
-import textwrap
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,9 +26,6 @@ from jobslab.stores import is_postgresql, open_store
 
 if TYPE_CHECKING:
     from jobslab.effects import Entry
-    from jobslab.where import Where
-
-WIDE = 100  # characters of a line
 
 
 class NoSuchFile(JobslabError):
@@ -46,7 +41,8 @@ def where(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Say where a job is: what is known of it, what is not, and what to do next."""
-    from jobslab.where import document, ids
+    from jobslab.seen import ids
+    from jobslab.telling import document, text
     from jobslab.where import where as ask
 
     files = results_of(store, results)
@@ -57,7 +53,7 @@ def where(
     if as_json:
         print(json.dumps({"asked": asked, "jobs": [document(one) for one in told]}, indent=2))
     else:
-        print("\n\n".join("\n".join(lines(one)) for one in told))
+        print("\n\n".join(text(one) for one in told))
     raise typer.Exit(max(CODES[one.cause.verdict] for one in told))
 
 
@@ -77,20 +73,3 @@ def entries_of(ledger: Path) -> "tuple[Entry, ...]":
     must_be_there(str(ledger), "ledger")
     with closing(Ledger(ledger)) as opened:
         return opened.entries()
-
-
-def lines(told: "Where") -> Iterator[str]:
-    """The answer as text: a line for each of the five questions, one for the three, and the sentence."""
-    job = told.job
-    yield f"{told.id}: {f'{job.kind}, {job.state}: ' if job else ''}{told.cause.means}  [{told.cause.name}]"
-    yield ""
-    for answer in told.answers:
-        yield from block(f"  {answer.question:<31} {answer.answer:<11} ", answer.says)
-    yield ""
-    yield "So: " + "  ".join(f"{answer.question} {answer.answer}." for answer in told.three)
-    yield from block("", told.sentence())
-
-
-def block(head: str, text: str) -> list[str]:
-    """The text beside its head, in lines that are not too long."""
-    return textwrap.wrap(text, WIDE, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False)
