@@ -6,13 +6,15 @@ is what a SIGKILL leaves too; `paying.kill` does it to a process.)  A worker tha
 has done everything.  Store, leases, sweep and reports are the engine's own.
 """
 
+import difflib
+import inspect
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobslab.contract import Contract
 from jobslab.errors import JobslabError
 from jobslab.job import Error, Job
-from jobslab.lab.text import as_html
+from jobslab.lab.text import Text, as_html
 from jobslab.settings import LAB
 from jobslab.stores import Store, open_store
 from jobslab.sweeper import sweep
@@ -62,6 +64,11 @@ class Story(NamedTuple):
     lines: tuple[Line, ...]
 
     @property
+    def steps(self) -> tuple[str, ...]:
+        """Who came to what, a text a line."""
+        return tuple(f"{line.who}: {line.does}" for line in self.lines)
+
+    @property
     def state(self) -> str:
         """The job's, at the end."""
         return self.lines[-1].state
@@ -88,6 +95,19 @@ class Story(NamedTuple):
         return pd.DataFrame(rows, index=range(1, len(rows) + 1))
 
 
+def change(before: Callable[..., Any], after: Callable[..., Any]) -> Text:
+    """The lines of code in which two ways differ, `-` before and `+` after; names and docstrings left out."""
+    a, b = (body(way) for way in (before, after))
+    lines = [line.rstrip() for line in difflib.ndiff(a, b) if line[0] in "-+"]
+    return Text("\n".join([f"--- {before.__name__}", f"+++ {after.__name__}", *lines]))
+
+
+def body(way: Callable[..., Any]) -> list[str]:
+    """The lines of a function after its head and its docstring."""
+    source = inspect.getsource(way)
+    return source.partition('"""')[2].partition('"""\n')[2].splitlines()
+
+
 class Scene(NamedTuple):
     """One job in its store, the work that it is, and what the lab looks at after each point: a ledger, a file."""
 
@@ -99,10 +119,10 @@ class Scene(NamedTuple):
         return Line(who, does, self.store.rows()[0].state, tuple(self.look().items()))
 
 
-def done(work: Callable[[Job], Work], fault: Fault, look: Callable[[], Mapping[str, str]]) -> Story:
+def done(work: Callable[[Job], Work], fault: Fault, look: Callable[[], Mapping[str, str]], id: str = "job-1") -> Story:
     """The story of one job under the full contract: worker A meets the fault, worker B does the job again."""
     with open_store(Contract(), settings=LAB, kinds=(KIND,)) as store:
-        store.submit("job-1", KIND, {}, now=0)
+        store.submit(id, KIND, {}, now=0)
         return Story(fault, tuple(told(Scene(store, work, look), fault)))
 
 

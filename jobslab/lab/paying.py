@@ -128,6 +128,15 @@ def pay(way: Way, fault: Fault = Fault()) -> Story:
         return done(work(way, account, ledger), fault, partial(books, account, ledger))
 
 
+def pay_two_jobs(way: Way) -> int:
+    """Two jobs of one customer, without a fault; how often was paid."""
+    account = shared().account()
+    with closing(Ledger(None)) as ledger:
+        for id in ("job-1", "job-2"):
+            done(work(way, account, ledger), Fault(), dict, id)
+        return len(account.movements())
+
+
 def work(way: Way, account: Account, ledger: Ledger) -> Callable[[Job], Work]:
     return lambda job: way(Till(job, account, ledger))
 
@@ -138,10 +147,12 @@ def books(account: Account, ledger: Ledger) -> dict[str, str]:
 
 def paid(switches: str) -> dict[str, str]:
     """How often was paid, under every fault: the scenario's rows."""
-    return {str(fault): times(pay(WAYS[switches], fault).seen["paid"]) for fault in FAULTS}
+    return {str(fault): how_often(pay(WAYS[switches], fault)) for fault in FAULTS}
 
 
-def times(count: str) -> str:
+def how_often(story: Story) -> str:
+    """How often was paid in the end."""
+    count = story.seen["paid"]
     return f"paid {count} time{'' if count == '1' else 's'}"
 
 
@@ -157,7 +168,7 @@ def title(way: Way) -> str:
     return way.__name__.replace("_", " ")
 
 
-def verdicts(*ways: Way) -> "pd.DataFrame":
+def promises(*ways: Way) -> "pd.DataFrame":
     """The two halves of *once*, under all faults: a line a promise, a column a way; in how many of them it broke."""
     import pandas as pd
 

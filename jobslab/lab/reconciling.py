@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from jobslab.clock import counted
 from jobslab.contract import Contract
@@ -25,6 +25,9 @@ from jobslab.stores import Store, open_store
 from jobslab.sweeper import sweep
 from jobslab.tasks import export
 from jobslab.worker import begun
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FILE, PAYMENT, LOST = "file-job", "pay-job", "lost-job"  # the ids of the three
 
@@ -45,6 +48,14 @@ class Shop(NamedTuple):
             for probe in (self.only("export", files(self.results)), self.only("work", payments(self)))
             for finding in reconcile(self.store, probe, dry_run=dry_run, ids=ids, now=LATER)
         ]
+
+    def compared(self, *, dry_run: bool = False) -> "pd.DataFrame":
+        """The same as a table: a line a job that does not agree."""
+        import pandas as pd
+
+        findings = self.reconcile(dry_run=dry_run)
+        rows = [(one.id, one.landing.says, str(one.action), one.done or "") for one in findings]
+        return pd.DataFrame(rows, columns=["job", "found", "what follows", "done"], index=range(1, len(rows) + 1))
 
     def only(self, kind: str, probe: Probe) -> Probe:
         """The probe for jobs of one kind; all others are none of its business."""

@@ -34,18 +34,20 @@ FAULTS = (Fault(), *(Fault("crash", point) for point in POINTS))
 
 
 class Trap:
-    """Crashes the process that first comes to its point."""
+    """Crashes the process that first comes to its point; and it keeps what the worker at work has called."""
 
     def __init__(self, point: str) -> None:
         self.point, self.sprung = point, False
+        self.calls: list[str] = []
 
     def at(self, point: str) -> None:
         if point == self.point and not self.sprung:
             self.sprung = True
             raise Crash(point)
 
-    def around(self, what: str, call: Callable[[], Any]) -> Any:
+    def around(self, what: str, called: str, call: Callable[[], Any]) -> Any:
         self.at(f"before {what}")
+        self.calls.append(called)
         try:
             return call()
         finally:
@@ -76,18 +78,23 @@ def trip(job: Job, account: Account, back: Back, trap: Trap) -> list[Step]:
         becomes = "paid" if what in PAID else "declined"
         return Step(
             what,
-            lambda: trap.around(f"{what} is {becomes}", lambda: account.pay(reference, amount, key=reference)),
-            lambda: trap.around(f"{what} is paid back", lambda: back(account, reference, amount)),
+            lambda: trap.around(f"{what} is {becomes}", what, lambda: account.pay(reference, amount, key=reference)),
+            lambda: trap.around(f"{what} is paid back", f"{what} back", lambda: back(account, reference, amount)),
         )
 
     return [step(what, amount) for what, amount in TRIP.items()]
 
 
 def travel(back: Back, fault: Fault = Fault()) -> Story:
-    """The story of one trip; it shows what the customer has paid and not got back."""
+    """The story of one trip; it shows the calls of the worker at work, and what the customer has paid and not got
+    back."""
     account, trap = shared().account(), Trap(fault.at)
 
     def work(job: Job) -> Work:
+        trap.calls.clear()
+        return steps(job)
+
+    def steps(job: Job) -> Work:
         yield "begins"
         try:
             return saga(book, job.id, trip(job, account, back, trap), Declined)
@@ -96,7 +103,9 @@ def travel(back: Back, fault: Fault = Fault()) -> Story:
             raise Permanent("declined", str(wrong)) from wrong
 
     with closing(Checkpoints(None)) as book:
-        return done(work, fault, lambda: {"the customer has paid": str(account.balance)})
+        return done(
+            work, fault, lambda: {"calls": ", ".join(trap.calls), "the customer has paid": str(account.balance)}
+        )
 
 
 def undone(switches: str) -> dict[str, str]:

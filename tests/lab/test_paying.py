@@ -68,7 +68,7 @@ def test_a_killed_process_leaves_at_every_point_what_a_crash_leaves(way, point) 
 
 
 def test_the_verdicts_count_the_faults_under_which_a_promise_breaks() -> None:
-    table = paying.verdicts(naive, record_then_call, key_and_record)
+    table = paying.promises(naive, record_then_call, key_and_record)
     assert list(table.loc["a customer pays at most once"]) == ["VIOLATED in 4 of 6", "holds", "holds"]
     assert list(table.loc["a job that is SUCCEEDED was paid"]) == ["holds", "VIOLATED in 1 of 6", "holds"]
 
