@@ -10,7 +10,8 @@ from itertools import product
 import pytest
 
 from jobslab.lab import mailing, paying, undoing, writing
-from jobslab.lab.again import Fault
+from jobslab.lab.again import Fault, change
+from jobslab.lab.coins import coins
 from jobslab.lab.paying import AFTER, BEFORE, BETWEEN, FAULTS, WAYS, key_and_record, naive, pay, record_then_call
 from jobslab.lab.payment import service
 
@@ -110,7 +111,7 @@ def test_a_point_that_a_way_does_not_have_is_a_dash() -> None:
 @pytest.mark.parametrize("fault", undoing.FAULTS, ids=str)
 def test_with_a_key_all_is_paid_back_once_wherever_the_worker_stops(fault: Fault) -> None:
     story = undoing.travel(undoing.pays_back_once, fault)
-    assert (story.state, story.seen) == ("FAILED", {"the customer has paid": "0"})
+    assert undoing.outcome(story) == "FAILED; paid 0"
 
 
 def test_the_last_step_is_taken_back_first() -> None:
@@ -122,3 +123,35 @@ def test_a_saga_that_gave_up_never_goes_forward_again() -> None:
     lines = undoing.travel(undoing.pays_back_once, Fault("crash", "after flight is paid back")).lines
     amounts = [int(dict(line.seen)["the customer has paid"]) for line in lines]
     assert amounts == sorted(amounts[:3]) + sorted(amounts[3:], reverse=True)
+
+
+def test_the_second_worker_leaves_out_what_is_written_down_and_calls_again_for_what_is_not() -> None:
+    story = undoing.travel(undoing.pays_back_once, Fault("crash", "after flight is paid"))
+    assert story.seen["calls"] == "flight, car, flight back, hotel back"
+    story = undoing.travel(undoing.pays_back_once, Fault("crash", "before flight is paid back"))
+    assert story.seen["calls"] == "flight back, hotel back"
+
+
+# How it looks
+
+
+def test_the_picture_says_in_words_what_it_shows() -> None:
+    drawn = coins(naive, record_then_call, key_and_record)
+    rows = {
+        line[:36].strip(): line[36:].split()
+        for line in drawn.text.splitlines()
+        if line[:5] in ("crash", "slow:", "no fa")
+    }
+    assert rows["crash: between call and record"] == ["2", "0", "1"]
+    assert len(rows) == len(FAULTS)
+    assert drawn.text.splitlines()[0] in drawn.alt
+    assert "Paid once under every fault: key and record." in drawn.alt
+
+
+def test_the_change_is_the_lines_that_differ() -> None:
+    assert str(change(naive, paying.with_key)).splitlines() == [
+        "--- naive",
+        "+++ with_key",
+        "-     till.account.pay(till.job.id)",
+        "+     till.account.pay(till.job.id, key=till.job.id)",
+    ]
