@@ -52,7 +52,7 @@ def one_unit(broker: Broker, consumers: Consumers, unit: int) -> tuple[int, int,
     """Jobs arrive, some are done; then how many wait, how old the oldest is, and how many were refused."""
     refused = 0
     for n in range(ARRIVE):
-        if broker.depth().waiting < consumers.limit:
+        if broker.messages() < consumers.limit:
             broker.publish(f"job {unit}.{n}", at=unit)
         else:
             refused += 1

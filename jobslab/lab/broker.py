@@ -187,7 +187,8 @@ class Broker:
 
     def depth(self) -> Depth:
         """How much there is to do.  What is dead is not."""
-        seen, dead = self._seen(), {letter.number for letter in self.dead()}
+        seen = self._seen()
+        dead = {letter.number for letter in self._dead(seen)}
         oldest = next((number for number in seen.numbers if number not in dead), None)
         return Depth(len(seen.waiting), seen.in_hand, None if oldest is None else message_of(self._get(JOBS, oldest)))
 
@@ -197,13 +198,7 @@ class Broker:
 
     def dead(self) -> tuple[Dead, ...]:
         """The dead letters, by the broker's own advisories, oldest first; those that were taken away are no more."""
-        there, found = self._seen().numbers, []
-        for advisory in self._advisories():
-            told = json.loads(self._get(DEAD, advisory))
-            if told["stream_seq"] in there:
-                message = message_of(self._get(JOBS, told["stream_seq"]))
-                found.append(Dead(message, told["stream_seq"], told["deliveries"], advisory))
-        return tuple(found)
+        return self._dead(self._seen())
 
     def take_away(self, dead: Dead) -> None:
         """Remove a dead letter, and its advisory: somebody has seen to it."""
@@ -225,8 +220,9 @@ class Broker:
         self._connect()
 
     def close(self) -> None:
+        """The end of it; what it has kept is nobody's any more, so that there is nothing to end in order."""
         self._disconnect()
-        self.process.stop()
+        self.process.kill()
         self._loop.close()
 
     # How it is done
@@ -281,11 +277,19 @@ class Broker:
         told = json.loads(self._ask(f"$JS.API.CONSUMER.INFO.{JOBS}.{WORKERS}").data)
         return Seen(self._numbers(JOBS), told["delivered"]["stream_seq"], told["num_ack_pending"])
 
-    def _advisories(self) -> list[int]:
+    def _dead(self, seen: "Seen") -> tuple[Dead, ...]:
+        found = []
+        for advisory in self._advisories(seen):
+            told = json.loads(self._get(DEAD, advisory))
+            if told["stream_seq"] in seen.numbers:
+                message = message_of(self._get(JOBS, told["stream_seq"]))
+                found.append(Dead(message, told["stream_seq"], told["deliveries"], advisory))
+        return tuple(found)
+
+    def _advisories(self, seen: "Seen") -> list[int]:
         """Their numbers.  One comes a moment after its message is given up: those that must come are waited for."""
-        must = self._seen().given_up
         enough = time.monotonic() + ANSWER_SECONDS
-        while len(numbers := self._numbers(DEAD)) < must and time.monotonic() < enough:
+        while len(numbers := self._numbers(DEAD)) < seen.given_up and time.monotonic() < enough:
             time.sleep(0.005)
         return numbers
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INK, GREY, BLUE, PALE = "#1a1a1a", "#595959", "#0072B2", "#d9d9d9"  # the blue is Okabe and Ito's
-WIDTH, HEIGHT, HEAD, FOOT = 8.6, 1.35, 0.4, 0.45  # inches
+WIDTH, HEIGHT, HEAD, FOOT = 8.6, 1.4, 0.2, 0.45  # inches
 SMALL, NORMAL, BIG = 6.5, 8.5, 10.5  # points
 
 Series = Mapping[str, Sequence[int]]
@@ -47,7 +47,7 @@ def figure(title: str, moment: str, series: Series, what: str) -> Any:
     made.text(0.1 / WIDTH, 1 - 0.2 / height, title, size=BIG, weight="bold", color=INK, va="center")
     for n, (name, counts) in enumerate(series.items()):
         bottom = FOOT + HEIGHT * (len(series) - 1 - n)
-        axes = made.add_axes((0.5 / WIDTH, bottom / height, 1 - 0.65 / WIDTH, (HEIGHT - 0.42) / height))
+        axes = made.add_axes((0.5 / WIDTH, bottom / height, 1 - 0.65 / WIDTH, (HEIGHT - 0.5) / height))
         row(axes, name, counts)
     axes.set_xlabel(f"{moment}; the bars: {what}", size=NORMAL, color=GREY)
     return made
@@ -56,7 +56,7 @@ def figure(title: str, moment: str, series: Series, what: str) -> Any:
 def row(axes: "Axes", name: str, counts: Sequence[int]) -> None:
     """One series: its name above it, each bar's figure on top."""
     axes.bar(range(len(counts)), counts, width=0.8, color=BLUE)
-    axes.set_title(name, size=NORMAL, color=INK, loc="left", pad=9)
+    axes.set_title(name, size=NORMAL, color=INK, loc="left", pad=12)
     top = max([*counts, 1])
     axes.set_xlim(-0.6, len(counts) - 0.4)
     axes.set_ylim(0, top)

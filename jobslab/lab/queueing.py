@@ -10,7 +10,7 @@ Each answers for its steps, in words.  The broker is real and so is what it does
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jobslab.clock import counted
 from jobslab.job import Error, Job
@@ -33,15 +33,18 @@ from jobslab.lab.outbox import (
     row_first,
     with_outbox,
 )
-from jobslab.rerun import rerun
+from jobslab.rerun import CanNotRerun, rerun
 from jobslab.settings import LAB
 from jobslab.stores import Store, open_store
 from jobslab.sweeper import sweep
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 KEY = "k1"
 LATE = LAB.lease_seconds + 1  # when everybody comes who recovers something: every lease is over
 PATIENCE_SECONDS = 20  # for a redelivery, on a slow machine
-AGAIN_SECONDS = 0.3  # how long the broker waits for a consumer that has died
+AGAIN_SECONDS = 0.1  # how long the broker waits for a consumer that has died
 
 
 class Scene:
@@ -205,8 +208,7 @@ def poison(switches: str) -> Mapping[str, str]:
         if "buried" in switches:
             bury(scene.store, broker.dead(), LATE)
         told["the job of the poison"] = seen(scene.store, poisoned)
-        if "buried" in switches:
-            told["run again, when the consumer is mended"] = run_again(scene, poisoned)
+        told["run again, when the consumer is mended"] = run_again(scene, poisoned)
         return told
 
 
@@ -263,10 +265,23 @@ def seen(store: Store, id: str) -> str:
 
 
 def run_again(scene: Scene, id: str) -> str:
-    """The dead letter is taken away and its job run again as a new one, by a consumer that can read it."""
+    """The job is run again as a new one, by a consumer that can read it, and its dead letter is taken away."""
+    try:
+        again = rerun(scene.store, id, scene.desk.next_id(), now=LATE).job
+    except CanNotRerun:
+        return "refused: it is not over"
     for letter in scene.broker.dead():
         scene.broker.take_away(letter)
-    again = rerun(scene.store, id, scene.desk.next_id(), now=LATE).job
     scene.relay(LATE)
     deliver(scene, LATE, is_new=True)
-    return f"{seen(scene.store, again.id)}; rerun of the poison"
+    return f"{seen(scene.store, again.id)}; rerun of {again.rerun_of}"
+
+
+# As a table
+
+
+def table(story: Callable[[str], Mapping[str, str]], *how: str) -> "pd.DataFrame":
+    """The story in each of these ways: a column a way, a row a step."""
+    import pandas as pd
+
+    return pd.DataFrame({one: story(one) for one in how})

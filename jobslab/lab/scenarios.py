@@ -295,6 +295,71 @@ ENACTED = (
         ),
         enact=enacting("reconciling", "reconciled"),
     ),
+    Scenario(
+        "two writes",
+        "A job is a row in the table and a message in a broker. What is lost between the two writes?",
+        "A client submits a job, and again with the same key until it is answered. The process that accepts it dies at "
+        "every point; a consumer comes by in between; the broker is killed, and restarted. Then everybody recovers.",
+        (
+            Variant("row, then message", ALL, "a crash in between: nobody is told of the job", switches="row first"),
+            Variant(
+                "message, then row",
+                ALL,
+                "a message of no job; and a quick consumer throws a job's message away",
+                switches="message first",
+            ),
+            Variant("one write, and a relay", ALL, "it is done once, though it may be told twice", switches="outbox"),
+        ),
+        enact=enacting("queueing", "two_writes"),
+    ),
+    Scenario(
+        "acknowledged",
+        "The consumer dies with a message in hand. When may it have acknowledged?",
+        "A consumer dies at every point of its work. The broker delivers again what was not acknowledged; the sweeper "
+        "gives back whose lease is over; a second consumer does what there is to do.",
+        (
+            Variant("at once", ALL, "before the claim nobody else knows of the job", switches="at once"),
+            Variant("after the claim", ALL, "from the claim on the lease holds it", switches="when claimed"),
+            Variant("at the end", ALL, "it comes back, and the claim is refused", switches="at the end"),
+        ),
+        enact=enacting("queueing", "acknowledging"),
+    ),
+    Scenario(
+        "poison",
+        "A message is such that every consumer gives it back. What becomes of it, and of those behind it?",
+        "Three jobs; the consumer can't read the first, and gives it back at once. We look at twelve deliveries.",
+        (
+            Variant("no limit", ALL, "it is delivered for ever, before all others"),
+            Variant("a limit", ALL, "a dead letter, whose job is QUEUED for ever", switches="limit"),
+            Variant("a limit, and a burial", ALL, "its job is over, and can be run again", switches="limit, buried"),
+        ),
+        enact=enacting("queueing", "poison"),
+    ),
+    Scenario(
+        "backlog",
+        "Two jobs arrive in each unit of time. How many wait, and how old is the oldest?",
+        "What the consumers can do in a unit differs. The broker is asked at the end of each of 24 units.",
+        (
+            Variant("too slow", ALL, "both figures grow, and nothing else is wrong", switches="too slow"),
+            Variant("down for a while", ALL, "they grow, and shrink again", switches="down for 6 units"),
+            Variant("a limit at the door", ALL, "who is refused knows it", switches="too slow, and a limit of 8"),
+        ),
+        enact=enacting("backlog", "answers"),
+    ),
+    Scenario(
+        "retry storm",
+        "A service is down, forty clients are refused, and all try again. When are they served?",
+        "It is down for 8 units, and then serves ten calls a unit; to refuse a call costs it a quarter of serving one.",
+        (
+            Variant("after 1 unit", ALL, "it comes back, and is kept busy refusing", switches="after 1 unit"),
+            Variant(
+                "with a limit", ALL, "the storm ends, and nobody is served", switches="after 1 unit, 5 calls at most"
+            ),
+            Variant("doubling", ALL, "fewer waves, each as high", switches="doubling"),
+            Variant("doubling, with jitter", ALL, "no waves: all are served", switches="doubling, with jitter"),
+        ),
+        enact=enacting("storm", "answers"),
+    ),
 )
 
 EVERY = (*SCENARIOS, *ENACTED)
