@@ -7,7 +7,7 @@ import pytest
 from jobslab.cause import BY_NAME
 from jobslab.lab.faulty import FAULTS, broken
 
-SEED, OTHER = 12, 2026  # the chapter's is 12
+SEED, OTHER = 152, 2026  # the first is chapter 12's
 
 
 def test_eight_installations_are_diagnosed_right(tmp_path: Path) -> None:
