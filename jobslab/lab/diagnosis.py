@@ -4,12 +4,13 @@
     ward.evidence(), ward.journal(3)   what an operator finds: rows, lines, files
     ward.where(3)                      what `jobslab where` says
     ward.how_far()                     a picture of the stages
-    ward.repaired()                    what becomes of each when one sweeps, and when one reconciles
+    repaired(seed=152)                 what becomes of each fault when one sweeps, and when one reconciles
 
 Every word makes them anew from the seed, looks, and leaves nothing behind.
 """
 
 import json
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,18 +87,6 @@ class Broken(NamedTuple):
         events = self.told()[str(number)].events
         rows = [[plain(getattr(event, column)) for column in EVENT_COLUMNS] for event in events]
         return pd.DataFrame(rows, columns=list(EVENT_COLUMNS), index=range(1, len(rows) + 1))
-
-    def repaired(self) -> "pd.DataFrame":
-        """What is the matter with each: as it was found, and after the two repairs in either order."""
-        import pandas as pd
-
-        orders: dict[str, tuple[Repair, ...]] = {"sweep, then reconcile": (swept, reconciled)}
-        orders["reconcile, then sweep"] = (reconciled, swept)
-        columns = {"as found": [one.cause.name for one in self.told().values()]}
-        for name, order in orders.items():
-            with self.opened() as all:
-                columns[name] = [after(one, order) for one in all]
-        return pd.DataFrame(columns, index=range(1, self.size + 1))
 
     def how_far(self) -> Any:
         """The stages that each job has reached, as a Picture."""
@@ -194,6 +183,30 @@ def swept(one: Installation, store: Store) -> object:
 
 def reconciled(one: Installation, store: Store) -> object:
     return reconcile(store, files(one.folder / "results"), ids=lambda: "job-again", now=one.now)
+
+
+ORDERS: dict[str, tuple[Repair, ...]] = {
+    "sweep, then reconcile": (swept, reconciled),
+    "reconcile, then sweep": (reconciled, swept),
+}
+
+
+def repaired(seed: int) -> "pd.DataFrame":
+    """What `where` says of each fault that there is: as it was found, and after the two repairs in either order."""
+    import pandas as pd
+
+    rows = {fault.__name__.replace("_", " "): told(fault, seed) for fault in FAULTS}
+    return pd.DataFrame(list(rows.values()), index=list(rows))
+
+
+def told(fault: Fault, seed: int) -> dict[str, str]:
+    """The same installation, copied for each order."""
+    with Incident(fault, seed).opened() as one:
+        seen = {"as found": one.diagnosed().cause.name}
+        for name, order in ORDERS.items():
+            copy = one._replace(folder=Path(shutil.copytree(one.folder, one.folder.parent / name)))
+            seen[name] = after(copy, order)
+        return seen
 
 
 def after(one: Installation, order: tuple[Repair, ...]) -> str:

@@ -19,7 +19,9 @@ from jobslab.job import KINDS, Job
 from jobslab.lab.outbox import cross_off, outbox, with_outbox
 from jobslab.landing import file_name
 from jobslab.settings import LAB
-from jobslab.stores import Store, open_store
+from jobslab.stores import Store
+from jobslab.stores.sql import SQLStore
+from jobslab.stores.sqlite import SQLite
 from jobslab.tasks import export
 from jobslab.where import Where, where
 from jobslab.worker import News, begun, next_news, task_for
@@ -45,7 +47,7 @@ class Shop:
         self.now = 0.0
 
     def opened(self) -> Store:
-        return open_store(None, str(self.folder / "jobs.db"), settings=LAB, kinds=(*KINDS, PAY))
+        return opened(self.folder)
 
     def passes(self, seconds: float) -> None:
         self.now += seconds
@@ -97,6 +99,11 @@ class Shop:
         self.ledger.close()
 
 
+def opened(folder: Path) -> Store:
+    """The store of an installation.  Nobody pulls the plug here, so that a commit need not wait for the disk."""
+    return SQLStore(SQLite(str(folder / "jobs.db"), synchronous="OFF"), settings=LAB, kinds=(*KINDS, PAY))
+
+
 def last_word(chunks: Iterator[float]) -> News:
     """How the task ended; its progress is not told."""
     while (news := next_news(chunks, lambda: WAIT)).verb == "progress":
@@ -108,6 +115,7 @@ def source(folder: Path, rows: int) -> Path:
     """A database with a table of so many orders."""
     path = folder / "source.db"
     with closing(sqlite3.connect(path)) as db, db:
+        db.execute("PRAGMA synchronous = OFF")
         db.execute("CREATE TABLE orders (id INTEGER, item TEXT)")
         db.executemany("INSERT INTO orders VALUES (?, ?)", [(n, f"item {n}") for n in range(rows)])
     return path
@@ -292,7 +300,7 @@ class Installation(NamedTuple):
 
     @contextmanager
     def store(self) -> Any:
-        with open_store(None, str(self.folder / "jobs.db"), settings=LAB, kinds=(*KINDS, PAY)) as store:
+        with opened(self.folder) as store:
             yield store
 
     def entries(self) -> tuple[Entry, ...]:
