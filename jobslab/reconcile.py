@@ -5,7 +5,6 @@ prevents it.  A probe says how a job's effect stands outside; `decide` what foll
 through the same guarded verbs as a worker's report: a row that has changed since we looked refuses it.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from functools import partial
@@ -16,6 +15,7 @@ from jobslab import landing
 from jobslab.clock import unguessable
 from jobslab.job import Job, Reply, State
 from jobslab.landing import Landed, Landing
+from jobslab.rerun import rerun
 from jobslab.stores import Store
 
 ACTOR = "reconcile"  # in the journal
@@ -122,7 +122,8 @@ def repair(
     if action == Action.MEND:
         return "the other side is mended", None
     if action == Action.AGAIN:
-        return f"{do_again(store, job, ids(), now).id} does it again", None
+        # A row that is over stays over.  One new job for all who reconcile at once, and for who reruns it by hand.
+        return f"{rerun(store, job.id, ids(), anyway=True, now=now).job.id} does it again", None
     reply = (take if action == Action.TAKE else report)(store, job, found.result, now)
     return f"it is {reply.state} now" if reply.accepted else "nothing", reply.refused_by
 
@@ -137,21 +138,6 @@ def take(store: Store, job: Job, result: Any, now: float | None) -> Reply:
     with store.transaction():
         reply = store.claim(job.id, ACTOR, now=now)
         return report(store, reply.job, result, now) if reply.job else reply
-
-
-def do_again(store: Store, job: Job, id: str, now: float | None) -> Job:
-    """A row that is over stays over; what it promised is made by a new job, one for all who reconcile at once."""
-    return store.submit(
-        id,
-        job.kind,
-        json.loads(job.params),
-        job.owner,
-        f"{ACTOR}:{job.id}",
-        max_attempts=job.max_attempts,
-        correlation_id=job.correlation_id,
-        rerun_of=job.id,
-        now=now,
-    ).job
 
 
 # Probes

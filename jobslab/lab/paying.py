@@ -28,6 +28,23 @@ from jobslab.stores import open_store
 if TYPE_CHECKING:
     import pandas as pd
 
+# What the chapter takes
+__all__ = [
+    "AFTER",
+    "BEFORE",
+    "BETWEEN",
+    "asks_first",
+    "call_then_record",
+    "how_often",
+    "key_and_record",
+    "kill",
+    "naive",
+    "pay",
+    "promises",
+    "record_then_call",
+    "with_key",
+]
+
 BEFORE, BETWEEN, AFTER = "before both", "between call and record", "after both, before the report"
 POINTS = (BEFORE, BETWEEN, AFTER)
 
