@@ -166,8 +166,8 @@ class SQLStore:
             return int(db.execute("SELECT count(*) FROM jobs WHERE state = 'QUEUED'").fetchone()[0])
 
     def events_of(self, id: str) -> tuple[Event, ...]:
-        """The journal's lines of one job, oldest first.  It is read from end to end, which takes a tenth of a second for
-        a million lines: an index would cost every write what is asked for rarely."""
+        """The journal's lines of one job, oldest first.  It is read from end to end, a tenth of a second for a million
+        lines: an index would cost every write what is asked for rarely."""
         with self._reading() as db:
             rows = db.execute("SELECT * FROM events WHERE job_id = :id ORDER BY n", {"id": id})
             return tuple(Event(*row) for row in rows)
