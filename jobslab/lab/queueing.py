@@ -196,8 +196,10 @@ class Unreadable(Exception):
 
 def poison(switches: str) -> Mapping[str, str]:
     """A job that the consumer can't read, before two that it can."""
-    limits = Limits(max_deliver=3 if "limit" in switches else -1)
-    with a_broker(limits) as broker, a_scene(broker, has_outbox=True) as scene:
+    with (
+        a_broker(Limits(max_deliver=3 if "limit" in switches else -1)) as broker,
+        a_scene(broker, has_outbox=True) as scene,
+    ):
         poisoned, *good = submitted(scene)
         deliveries = deliver(scene, 0, is_new=False)
         told = {
@@ -277,7 +279,7 @@ def run_again(scene: Scene, id: str) -> str:
     return f"{seen(scene.store, again.id)}; rerun of {again.rerun_of}"
 
 
-# As a table
+# As tables
 
 
 def table(story: Callable[[str], Mapping[str, str]], *how: str) -> "pd.DataFrame":
@@ -285,3 +287,20 @@ def table(story: Callable[[str], Mapping[str, str]], *how: str) -> "pd.DataFrame
     import pandas as pd
 
     return pd.DataFrame({one: story(one) for one in how})
+
+
+def letters() -> "pd.DataFrame":
+    """The dead letters that the poison leaves, and what the table says of each one's job: a row a letter."""
+    import pandas as pd
+
+    with a_broker() as broker, a_scene(broker, has_outbox=True) as scene:
+        submitted(scene)
+        deliver(scene, 0, is_new=False)
+        rows = [(letter.number, letter.deliveries, *job_of(scene.store, letter)) for letter in broker.dead()]
+    return pd.DataFrame(rows, columns=["message", "deliveries", "job", "params", "state", "attempt"])
+
+
+def job_of(store: Store, letter: Dead) -> tuple[str, str, str, int]:
+    job = store.get(letter.message.job, now=LATE)
+    assert isinstance(job, Job), "every message here has its job"
+    return job.id, job.params, job.state, job.attempt

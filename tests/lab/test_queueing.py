@@ -316,4 +316,6 @@ def test_jobslab_run_shows_rows_that_were_not_exercised_and_its_exit_code_is_0(
     said = capsys.readouterr().out
     assert ended.value.code == 0
     assert said.count("not exercised") == 16
-    assert "15 rows were not exercised: the broker is not installed: pip install 'jobslab[queue]'" in " ".join(said.split())
+    assert "15 rows were not exercised: the broker is not installed: pip install 'jobslab[queue]'" in " ".join(
+        said.split()
+    )
