@@ -1,5 +1,8 @@
 """Does `jobslab reconcile` tell an operator what differs, what it did, and what is left?"""
 
+import json
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,3 +80,36 @@ def test_a_store_or_a_directory_that_is_not_there_is_one_sentence_and_nothing_is
     with pytest.raises(JobslabError, match="there is no directory .*nowhere, so nothing can be compared; give --res"):
         shop.run("--results", str(tmp_path / "nowhere"))
     assert sorted(path.name for path in tmp_path.iterdir() if "jobs.db" not in path.name) == []
+
+
+WORKER = """
+import json, sys
+from pathlib import Path
+from jobslab import open_store
+from jobslab.source import as_database, sample
+from jobslab.tasks import tasks
+from jobslab.worker import begun
+
+store, results, folder = sys.argv[1:]
+with open_store(None, store) as jobs:
+    job = jobs.claim_next("A", lease_seconds=0.001).job
+    for _ in begun(tasks(as_database(sample(), folder), Path(results))[job.kind], job):
+        pass
+    print("written", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_the_report_of_a_worker_that_was_really_killed_is_made(tmp_path: Path) -> None:
+    path, results = tmp_path / "jobs.db", tmp_path / "jobs.db-results"
+    with open_store(None, str(path)) as store:
+        store.submit("job-1", "export", {"table": "orders"})
+        command = [sys.executable, "-c", WORKER, str(path), str(results), str(tmp_path)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as worker:
+            assert worker.stdout is not None
+            assert worker.stdout.readline() == "written\n"
+            worker.kill()
+        assert store.rows()[0].state == "RUNNING"
+        assert Shop(store, path, results).run()[0] == 0
+        assert store.rows()[0].state == "SUCCEEDED"
+        assert json.loads(str(store.rows()[0].result))["rows"] == 4000

@@ -10,10 +10,12 @@ import pytest
 from jobslab.clock import counted
 from jobslab.contract import Contract
 from jobslab.job import Error, Job
+from jobslab.lab.postgres import a_store
 from jobslab.landing import Landed, Landing
 from jobslab.reconcile import Action, Finding, Found, files, reconcile
 from jobslab.settings import LAB
 from jobslab.stores import Store, open_store
+from tests import postgres
 
 NOW, LATER = 5.0, 11.0  # within A's lease, and after it
 
@@ -246,6 +248,25 @@ def test_where_only_the_other_side_is_wrong_only_that_is_mended(store: Store) ->
     [finding] = reconcile(store, lambda job: found, now=LATER)
     assert (finding.action, finding.open, mended) == (Action.MEND, False, [1])
     assert len(store.events()) == 3
+
+
+# PostgreSQL
+
+
+def test_on_postgresql_it_is_the_same(results: Path, tmp_path: Path) -> None:
+    with (
+        a_store(postgres.server_url(), postgres.schema_name(tmp_path), Contract()) as url,
+        open_store(None, url, settings=LAB) as store,
+    ):
+        claimed(store)
+        written(results)
+        store.requeue("job-1", 1, now=LATER)
+        store.submit("job-2", "export", {"table": "orders"}, now=LATER)
+        store.claim("job-2", "B", now=LATER)
+        written(results, "job-2.1.csv")
+        actions = [finding.action for finding in compare(store, results, now=3 * LATER)]
+        assert sorted(actions) == sorted([Action.TAKE, Action.REPORT])
+        assert {row.state for row in store.rows()} == {"SUCCEEDED"}
 
 
 # Dry
