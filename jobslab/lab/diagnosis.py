@@ -195,7 +195,7 @@ def repaired(seed: int) -> "pd.DataFrame":
     """What `where` says of each fault that there is: as it was found, and after the two repairs in either order."""
     import pandas as pd
 
-    rows = {fault.__name__.replace("_", " "): told(fault, seed) for fault in FAULTS}
+    rows = {faulty.words(fault): told(fault, seed) for fault in FAULTS}
     return pd.DataFrame(list(rows.values()), index=list(rows))
 
 

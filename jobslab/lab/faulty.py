@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobslab.clock import counted
@@ -325,3 +326,26 @@ def installation(name: str, fault: Fault, folder: Path, rng: random.Random) -> I
         well = tuple(shop.well(kind) for kind in rng.choices(("export", PAY), k=rng.randint(2, 4)))
         id = fault(shop)
         return Installation(name, folder, id, shop.now + 1, well, fault)
+
+
+# As a scenario
+
+SEED = 1
+
+
+def astray(switches: str) -> dict[str, str]:
+    """For each fault what the user is told who asks for the job: its state, or with "asks in order" its cause."""
+    with TemporaryDirectory(prefix="jobslab-") as folder:
+        told = {}
+        for n, fault in enumerate(FAULTS):
+            one = installation(words(fault), fault, Path(folder) / str(n), random.Random(SEED)).diagnosed()
+            told[words(fault)] = one.cause.name if switches else state(one)
+        return told
+
+
+def words(fault: Fault) -> str:
+    return fault.__name__.replace("_", " ")
+
+
+def state(told: Where) -> str:
+    return told.job.state if told.job else "no such job"

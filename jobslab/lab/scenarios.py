@@ -360,6 +360,16 @@ ENACTED = (
         ),
         enact=enacting("storm", "answers"),
     ),
+    Scenario(
+        "where is my job",
+        "Twelve jobs have gone astray, each for another reason. What is the user told?",
+        "A small shop whose jobs all go well, and then one thing goes wrong with one of them: twelve times another.",
+        (
+            Variant("reads the state", ALL, "five answers for twelve causes, and SUCCEEDED for four of them"),
+            Variant("asks in order", ALL, "twelve causes, and what to do about each", switches="asks in order"),
+        ),
+        enact=enacting("faulty", "astray"),
+    ),
 )
 
 EVERY = (*SCENARIOS, *ENACTED)
