@@ -73,6 +73,8 @@ VALUES (:job_id, :attempt, :effect, :at, 1)
     ON CONFLICT (job_id) DO UPDATE SET tries = tries + 1
 RETURNING job_id, attempt, effect, at, tries"""
 
+ENTRIES = "SELECT job_id, attempt, effect, at, tries FROM effects"
+
 
 class Ledger:
     """The effects of jobs in one SQLite file, one for each job.  Safe to share between threads and processes."""
@@ -93,12 +95,13 @@ class Ledger:
     def entries(self) -> tuple[Entry, ...]:
         """All effects, by job."""
         with self._database.read() as db:
-            rows = db.execute("SELECT job_id, attempt, effect, at, tries FROM effects ORDER BY job_id")
-            return tuple(Entry(*row) for row in rows)
+            return tuple(Entry(*row) for row in db.execute(f"{ENTRIES} ORDER BY job_id"))
 
     def of(self, job_id: str) -> Entry | None:
         """The effect of this job, if it was done."""
-        return next((entry for entry in self.entries() if entry.job_id == job_id), None)
+        with self._database.read() as db:
+            row = db.execute(f"{ENTRIES} WHERE job_id = :job_id", {"job_id": job_id}).fetchone()
+            return row and Entry(*row)
 
     def close(self) -> None:
         self._database.close()
