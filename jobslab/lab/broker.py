@@ -13,8 +13,8 @@ Nothing here imitates a broker: each answer is read from the server.  Its own pr
     no message is delivered more than `max_deliver` times; then an advisory says so, and a second stream keeps it
     two publishes with one `once` within `window_seconds` are one message
 
-and these are not among them: that work is done once; that an acknowledged message, or a count of deliveries, outlives
-a kill (the broker writes both down a moment later); that a redelivery comes in its turn (it comes first).
+and these are not among them: that work is done once; that a count of deliveries outlives a kill (the broker writes it
+down a moment later, and a dead letter may come to life); that a redelivery comes in its turn (it comes first).
 
 Another broker makes other promises.  RabbitMQ delivers again when the consumer's connection is gone, and moves a dead
 letter to a queue that one names; here it stays where it was, and the advisory has its number.  A stream of Redis counts
@@ -278,20 +278,21 @@ class Broker:
         return Seen(self._numbers(JOBS), told["delivered"]["stream_seq"], told["num_ack_pending"])
 
     def _dead(self, seen: "Seen") -> tuple[Dead, ...]:
-        found = []
-        for advisory in self._advisories(seen):
-            told = json.loads(self._get(DEAD, advisory))
-            if told["stream_seq"] in seen.numbers:
-                message = message_of(self._get(JOBS, told["stream_seq"]))
-                found.append(Dead(message, told["stream_seq"], told["deliveries"], advisory))
-        return tuple(found)
-
-    def _advisories(self, seen: "Seen") -> list[int]:
-        """Their numbers.  One comes a moment after its message is given up: those that must come are waited for."""
+        """An advisory comes a moment after its message is given up: those that must come are waited for."""
         enough = time.monotonic() + ANSWER_SECONDS
-        while len(numbers := self._numbers(DEAD)) < seen.given_up and time.monotonic() < enough:
+        while len(found := self._letters(seen)) < seen.given_up and time.monotonic() < enough:
             time.sleep(0.005)
-        return numbers
+        return tuple(found.values())
+
+    def _letters(self, seen: "Seen") -> dict[int, Dead]:
+        """By their numbers; one that came to life when the broker was killed may have died twice."""
+        found = {}
+        for advisory in self._numbers(DEAD):
+            told = json.loads(self._get(DEAD, advisory))
+            number = told["stream_seq"]
+            if number in seen.numbers:
+                found[number] = Dead(message_of(self._get(JOBS, number)), number, told["deliveries"], advisory)
+        return found
 
     def _numbers(self, stream: str) -> list[int]:
         """The numbers of the messages that this stream has."""

@@ -33,6 +33,7 @@ from jobslab.lab.outbox import (
     row_first,
     with_outbox,
 )
+from jobslab.lab.properties import ENDS, KEPT
 from jobslab.rerun import CanNotRerun, rerun
 from jobslab.settings import LAB
 from jobslab.stores import Store, open_store
@@ -289,6 +290,23 @@ def table(story: Callable[[str], Mapping[str, str]], *how: str) -> "pd.DataFrame
     return pd.DataFrame({one: story(one) for one in how})
 
 
+def promises(*orders: str) -> "pd.DataFrame":
+    """What `two_writes` keeps, under all faults: a line a promise, a column an order; in how many of them it broke."""
+    import pandas as pd
+
+    def judged(order: str) -> list[str]:
+        told = list(two_writes(order).values())
+        broken = (
+            sum("404" in seen for seen in told),
+            sum("SUCCEEDED" not in seen for seen in told),
+            sum("no job" in seen for seen in told),
+        )
+        return [f"VIOLATED in {n} of {len(told)}" if n else "holds" for n in broken]
+
+    rows = [KEPT, ENDS, "every message has its job"]
+    return pd.DataFrame({order: judged(order) for order in orders}, index=rows)
+
+
 def letters() -> "pd.DataFrame":
     """The dead letters that the poison leaves, and what the table says of each one's job: a row a letter."""
     import pandas as pd
@@ -297,7 +315,8 @@ def letters() -> "pd.DataFrame":
         submitted(scene)
         deliver(scene, 0, is_new=False)
         rows = [(letter.number, letter.deliveries, *job_of(scene.store, letter)) for letter in broker.dead()]
-    return pd.DataFrame(rows, columns=["message", "deliveries", "job", "params", "state", "attempt"])
+    columns = ["message", "deliveries", "job", "params", "state", "attempt"]
+    return pd.DataFrame(rows, columns=columns, index=range(1, len(rows) + 1))
 
 
 def job_of(store: Store, letter: Dead) -> tuple[str, str, str, int]:

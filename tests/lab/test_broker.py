@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from jobslab.lab.broker import Broker, BrokerError, Confirmed, Limits, Message, NotConfirmed, a_broker
+from jobslab.lab.broker import ADVISORY, Broker, BrokerError, Confirmed, Limits, Message, NotConfirmed, a_broker
 from jobslab.lab.brokerprocess import NoBroker
 from tests import broker as tests_broker
 from tests.broker import needs_broker
@@ -100,6 +100,19 @@ def test_a_dead_letter_that_somebody_has_seen_to_is_gone(broker: Broker) -> None
     broker.take_away(broker.dead()[0])
     assert [dead.message.job for dead in broker.dead()] == ["second"]
     assert broker.messages() == 1
+
+
+@needs_broker
+def test_a_letter_that_died_twice_is_one_letter(broker: Broker) -> None:
+    broker.publish("poison")
+    while delivery := broker.fetch():
+        broker.nak(delivery)
+    [dead] = broker.dead()
+    said = json.dumps({"stream_seq": dead.number, "deliveries": 3}).encode()
+    broker._loop.run(broker._jetstream.publish(ADVISORY, said))
+    assert [letter.message.job for letter in broker.dead()] == ["poison"]
+    broker.take_away(broker.dead()[0])
+    assert (broker.dead(), broker.messages()) == ((), 0)
 
 
 @needs_broker
@@ -217,6 +230,13 @@ def test_where_the_broker_is_missing_one_sentence_says_how_to_get_it(monkeypatch
 def test_the_program_too_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobslab.lab.brokerprocess.shutil.which", lambda *_, **__: None)
     with pytest.raises(NoBroker, match="the broker is not installed"), a_broker():
+        pass
+
+
+def test_a_server_that_does_not_start_is_told_of_with_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobslab.lab.brokerprocess.PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("jobslab.lab.brokerprocess.program", lambda: sys.executable)
+    with pytest.raises(BrokerError, match="the broker does not start; it says: nothing"), a_broker():
         pass
 
 

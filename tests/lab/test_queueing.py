@@ -211,6 +211,16 @@ def test_with_an_outbox_the_work_is_done_once_whatever_happens() -> None:
 
 
 @needs_broker
+def test_the_promises_are_counted_over_all_faults() -> None:
+    kept = queueing.promises("row first", "message first", "outbox")
+    assert kept.to_numpy().tolist() == [
+        ["holds", "holds", "holds"],
+        ["VIOLATED in 2 of 6", "VIOLATED in 1 of 6", "holds"],
+        ["holds", "VIOLATED in 2 of 6", "holds"],
+    ]
+
+
+@needs_broker
 def test_only_who_acknowledges_before_the_claim_loses_the_job() -> None:
     told = {when: queueing.acknowledging(when) for when in queueing.WHEN}
     lost = [(when, name) for when, seen in told.items() for name, answer in seen.items() if answer == LOST]
