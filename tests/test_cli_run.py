@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +34,14 @@ class Ran(NamedTuple):
 
 
 Jobslab = Callable[..., Ran]
+
+# What is enacted starts services and brokers.  How that is printed is asked here, and once is enough to print it often.
+ENACTED_ONCE = tuple(each._replace(enact=cache(each.enact)) if each.enact else each for each in EVERY)
+
+
+@pytest.fixture(autouse=True)
+def enacted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobslab.lab.scenarios.EVERY", ENACTED_ONCE)
 
 
 @pytest.fixture
