@@ -108,6 +108,9 @@ def test_a_correlation_id_shows_all_of_its_jobs_and_the_worst_decides(shop: Shop
     assert code == 1
     assert "[landed]" in said
     assert "[result-gone]" in said
+    with shop.store.database.write() as db:
+        db.execute("DELETE FROM events WHERE job_id = 'job-1' AND verb = 'claim'")
+    assert shop.run("where", "trace-1")[0] == 1
 
 
 def test_as_json_it_is_one_object(shop: Shop) -> None:

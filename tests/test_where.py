@@ -13,9 +13,11 @@ from jobslab.effects import Entry
 from jobslab.errors import StoreError
 from jobslab.job import Error, State
 from jobslab.lab.outbox import cross_off, outbox, with_outbox
+from jobslab.lab.stages import life, with_refunds
 from jobslab.landing import file_name
 from jobslab.seen import NO, ids
 from jobslab.settings import LAB
+from jobslab.source import as_database, sample
 from jobslab.stores import Store
 from jobslab.telling import document
 from jobslab.where import Where, where
@@ -269,6 +271,24 @@ def test_where_row_and_journal_do_not_agree_no_step_is_claimed(store: Store) -> 
     assert stages(told) == "YES YES - YES UNKNOWN UNKNOWN UNKNOWN"
 
 
+def test_those_who_are_picked_before_it_are_counted(store: Store) -> None:
+    for id in ("job-a", "job-b"):
+        store.submit(id, "export", {}, now=0)
+    submit(store, now=1)
+    assert "with 2 jobs before it" in where(store, "job-1", now=1).known
+    store.claim("job-a", "A", now=1)
+    assert "with 1 job before it" in where(store, "job-1", now=1).known
+
+
+def test_an_id_that_is_used_again_is_told_by_its_new_life(store: Store) -> None:
+    purged(store)
+    later = EXPIRED_AT + 1
+    submit(store, now=later)
+    store.claim("job-1", "B", now=later)
+    told = where(store, "job-1", now=later)
+    assert (told.cause.name, len(told.events)) == ("working", 2)
+
+
 def test_the_last_attempt_does_not_recover_by_a_sweep(store: Store) -> None:
     submit(store, max_attempts=1)
     store.claim("job-1", "A", now=1)
@@ -344,6 +364,13 @@ def test_the_stages_are_one_table_in_which_nothing_is_left_open() -> None:
     assert all(all(row.values()) for row in stage.rows())
     assert stage.markdown().count("\n") == 2 + len(names)
     assert all(line.count(" | ") == len(stage.HEAD) - 1 for line in stage.markdown().splitlines())
+
+
+def test_the_stages_have_the_words_of_chapter_01(tmp_path: Path) -> None:
+    with_refunds(as_database(sample(), tmp_path))
+    seen = life("orders", tmp_path / "orders.csv.sqlite", tmp_path / "run")
+    words = " ".join(one.chapter_01 for one in stage.STAGES)
+    assert [word for word in seen if word not in words] == []
 
 
 def test_the_document_of_an_owner_has_no_worker_in_it(store: Store) -> None:

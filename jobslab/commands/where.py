@@ -54,10 +54,11 @@ def where(
         print(json.dumps({"asked": asked, "jobs": [document(one) for one in told]}, indent=2))
     else:
         print("\n\n".join(text(one) for one in told))
-    raise typer.Exit(max(CODES[one.cause.verdict] for one in told))
+    verdicts = {one.cause.verdict for one in told}
+    raise typer.Exit(next(code for verdict, code in CODES.items() if verdict in verdicts))
 
 
-CODES = {"WELL": 0, "WRONG": 1, "UNKNOWN": 3}
+CODES = {"WRONG": 1, "UNKNOWN": 3, "WELL": 0}  # of several jobs the first here decides
 
 
 def must_be_there(path: str, what: str) -> None:
