@@ -13,6 +13,7 @@ from jobslab.effects import Entry
 from jobslab.errors import StoreError
 from jobslab.job import Event, Expired, Job, State
 from jobslab.landing import Landed, Landing
+from jobslab.rerun import key_of
 from jobslab.settings import Settings
 from jobslab.stores import Store
 
@@ -31,6 +32,7 @@ class Seen(NamedTuple):
     landings: tuple[Landing, ...]
     last_claim: float | None  # of any job
     ahead: int
+    again: str | None  # the job that does it again
     contract: Contract
     settings: Settings
     confirmed: str  # by the broker: YES, NO, UNKNOWN, or NONE where there is no broker
@@ -73,8 +75,10 @@ def look(
     job = found if isinstance(found, Job) else None
     landings = () if job is None else landed(job, results, entries)
     ahead = 0 if job is None or job.state != State.QUEUED else store.ahead(job)
-    last, told = store.last_claim(), confirmed(store, job)
-    return Seen(id, now, found, events, landings, last, ahead, store.contract, store.settings, told, asker)
+    rerun = job and store.find(job.owner, key_of(id), now=now)
+    told = confirmed(store, job)
+    last, again = store.last_claim(), rerun and rerun.id
+    return Seen(id, now, found, events, landings, last, ahead, again, store.contract, store.settings, told, asker)
 
 
 def confirmed(store: Store, job: Job | None) -> str:

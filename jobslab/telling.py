@@ -49,6 +49,7 @@ def document(told: Where, owner: bool = False) -> dict[str, Any]:
         "answers": [answer._asdict() for answer in told.answers],
         "questions": [answer._asdict() for answer in told.three],
         "stages": [stage_document(one, row) for one, row in zip(told.stages, stage.STAGES)],
+        "again": told.again,
         "known": told.known,
         "not_known": told.unknown,
         "next": told.owner_next if owner else told.next,

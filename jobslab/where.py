@@ -37,6 +37,7 @@ class Where(NamedTuple):
     answers: tuple[Answer, ...]  # the five questions
     three: tuple[Answer, ...]  # reliably accepted? which step? final business result?
     stages: tuple[Answer, ...]  # how far it has come, by `stage.STAGES`
+    again: str | None  # the job that does it again
     known: str
     unknown: str
     next: str  # for the operator
@@ -74,10 +75,23 @@ def explain(seen: Seen) -> Where:
     known, unknown, operator, owner = (
         text.format(**slots) for text in (cause.known, cause.unknown, cause.operator, cause.owner)
     )
+    if seen.again:
+        operator = owner = f"follow {seen.again}, which does it again"
     answers = (exists(seen), entered(seen), stopped(seen), landing_of(seen), recovers(seen))
     three = (accepted(seen), answers[2]._replace(question="which step?"), business_result(seen))
     return Where(
-        seen.id, seen.job, cause, answers, three, tuple(reached(seen)), known, unknown, operator, owner, seen.events
+        seen.id,
+        seen.job,
+        cause,
+        answers,
+        three,
+        tuple(reached(seen)),
+        seen.again,
+        known,
+        unknown,
+        operator,
+        owner,
+        seen.events,
     )
 
 
@@ -242,7 +256,8 @@ def recovers(seen: Seen) -> Answer:
         return Answer(question, *recovers_running(seen, job, left))
     if job.state == State.SUCCEEDED and is_landed(seen, Landed.LANDED):
         return Answer(question, NONE, "there is nothing to recover")
-    return Answer(question, NO, f"{job.state} is terminal; what is needed again is run as a new job")
+    again = f"{seen.again} does it again" if seen.again else "what is needed again is run as a new job"
+    return Answer(question, NO, f"{job.state} is terminal; {again}")
 
 
 def recovers_running(seen: Seen, job: Job, left: int) -> tuple[str, str]:

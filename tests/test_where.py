@@ -15,6 +15,7 @@ from jobslab.job import Error, State
 from jobslab.lab.outbox import cross_off, outbox, with_outbox
 from jobslab.lab.stages import life, with_refunds
 from jobslab.landing import file_name
+from jobslab.rerun import rerun
 from jobslab.seen import NO, ids
 from jobslab.settings import LAB
 from jobslab.source import as_database, sample
@@ -269,6 +270,17 @@ def test_where_row_and_journal_do_not_agree_no_step_is_claimed(store: Store) -> 
     told = where(store, "job-1", now=3)
     assert told.answers[1][1:] == ("UNKNOWN", "the row is at attempt 1, and the journal at 0")
     assert stages(told) == "YES YES - YES UNKNOWN UNKNOWN UNKNOWN"
+
+
+def test_a_job_that_is_run_again_says_as_which(store: Store) -> None:
+    fail(store)
+    assert "jobslab rerun job-1" in where(store, "job-1", now=3).next
+    rerun(store, "job-1", "job-2", now=4)
+    told = where(store, "job-1", now=5)
+    assert (told.cause.name, told.again) == ("failed", "job-2")
+    assert told.next == told.owner_next == "follow job-2, which does it again"
+    assert told.answers[4].says == "FAILED is terminal; job-2 does it again"
+    assert where(store, "job-2", now=5).again is None
 
 
 def test_those_who_are_picked_before_it_are_counted(store: Store) -> None:

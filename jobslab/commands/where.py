@@ -6,7 +6,7 @@ be mended; 3 not known from here.
 `--json` prints one object:
 
     asked   what was asked for
-    jobs    [{id, cause, verdict, means, known, not_known, next, sentence,
+    jobs    [{id, cause, verdict, means, again, known, not_known, next, sentence,
               answers, questions: [{question, answer, says}],
               stages: [{stage, reached, told_by, proves, does_not_prove}],
               journal: [{n, at, job_id, actor, verb, attempt, accepted, refused_by, state_before, state_after,

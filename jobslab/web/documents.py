@@ -125,6 +125,7 @@ class TraceDocument(BaseModel):
     answers: list[Answered] = Field(description="the five questions, in their order")
     questions: list[Answered] = Field(description="reliably accepted? which step? final business result?")
     stages: list[Reached]
+    again: str | None = Field(description="the id of the job that does it again")
     known: str
     not_known: str
     next: str = Field(description="what the caller does next")
