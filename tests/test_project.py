@@ -17,7 +17,7 @@ NOT_ON_IMPORT = ["pandas", "matplotlib", "fastapi", "starlette", "jobslab.lab"]
 
 # Modules of the design, some of them with nothing behind them but a name; then who may import what, and who may not.
 SKELETON = "cli commands/work lab/checker lab/world api client tasks web/intake where worker problems sweeper".split()
-SKELETON += "effects source stores/sql contract job clock errors settings".split()
+SKELETON += "rerun effects source stores/sql contract job clock errors settings".split()
 SKELETON += "telling seen landing journal stage cause".split()
 PACKAGES = "commands lab web stores".split()
 ALLOWED = """
@@ -30,6 +30,7 @@ ALLOWED = """
     effects sqlite_utils|stores contract|stores.sql job|stores.sql clock|stores psycopg|stores.sql psycopg
     stores sqlite3|stores.sql sqlite3|contract job|contract errors|api telling|api where|telling where|where seen
     where cause|seen landing|seen journal|seen stores|landing effects|tasks landing|web.intake cause|lab.world where
+    lab nats|lab.world nats|rerun stores
 """
 FORBIDDEN = """
     job contract|job clock|job errors|clock job|clock settings|errors job|settings job|job -|lab.checker lab.world
@@ -42,7 +43,8 @@ FORBIDDEN = """
     commands.work cli|api pandas|worker matplotlib|commands.work pandas|lab.world psycopg|commands.work psycopg
     landing seen|landing journal|seen where|seen web.intake|where telling|where web.intake|web.intake where|where worker
     stage cause|journal landing|where sqlite3|landing sqlite3|telling api
-    api psycopg_pool|api sqlite_utils|commands.work sqlite3|contract sqlite3|stores.sql pandas
+    api psycopg_pool|api sqlite_utils|commands.work sqlite3|contract sqlite3|stores.sql pandas|worker nats|api nats
+    commands.work nats|rerun sweeper|rerun sqlite3
 """
 
 # An interpreter, or uv, that only notes how it was called; OLD=1 makes it a Python that is too old.
