@@ -13,14 +13,13 @@ from jobslab.lab.picture import Picture
 
 ARRIVE = 2  # jobs in each unit
 END = 24  # units
-NO_LIMIT = 10**6
 
 
 class Consumers(NamedTuple):
     """How many messages are done in this unit, and how many may wait before a new one is refused."""
 
     can_do: Callable[[int], int]
-    limit: int = NO_LIMIT
+    limit: int | None = None
 
 
 STORIES = {
@@ -52,7 +51,7 @@ def one_unit(broker: Broker, consumers: Consumers, unit: int) -> tuple[int, int,
     """Jobs arrive, some are done; then how many wait, how old the oldest is, and how many were refused."""
     refused = 0
     for n in range(ARRIVE):
-        if broker.messages() < consumers.limit:
+        if consumers.limit is None or broker.messages() < consumers.limit:
             broker.publish(f"job {unit}.{n}", at=unit)
         else:
             refused += 1

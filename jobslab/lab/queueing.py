@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 KEY = "k1"
 LATE = LAB.lease_seconds + 1  # when everybody comes who recovers something: every lease is over
 PATIENCE_SECONDS = 20  # for a redelivery, on a slow machine
-AGAIN_SECONDS = 0.1  # how long the broker waits for a consumer that has died
+AGAIN_SECONDS = 0.05  # how long the broker waits for a consumer that has died
 
 
 class Scene:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -186,6 +187,15 @@ def test_who_has_no_token_is_not_let_in(broker: Broker) -> None:
         said = b"".join(iter(lambda: line.recv(4096), b""))
     assert b"Authorization Violation" in said
     assert b"PONG" not in said
+
+
+@needs_broker
+def test_its_folder_may_have_a_name_with_blanks_and_quotes(tmp_path: Path) -> None:
+    folder = tmp_path / "a \"folder' of mine"
+    folder.mkdir()
+    with closing(Broker(folder)) as broker:
+        assert broker.publish("job-1").number == 1
+    assert (folder / "store").is_dir()
 
 
 OWNER = """
