@@ -28,11 +28,13 @@ from jobslab.errors import BadKey, BadSubmission, KeyReused, StoreError
 from jobslab.job import Expired, Job, State
 from jobslab.problems import PROBLEMS, Refused, explanation, response
 from jobslab.stores import Store
+from jobslab.telling import document
 from jobslab.web import documents, intake
 from jobslab.web.envelope import Envelope
 from jobslab.web.openapi import OPERATIONS, add, finished
 from jobslab.web.page import page
 from jobslab.web.tokens import Tokens
+from jobslab.where import where
 
 log = logging.getLogger("jobslab.http")
 
@@ -235,6 +237,17 @@ class Service:
             "Cache-Control": "no-store",
         }
         return StreamingResponse(chunks(file), 200, headers, "text/csv; charset=utf-8", BackgroundTask(file.close))
+
+    def trace(self, id: str, owner: Owner) -> Response:
+        """Where the job is: what is known of it, what is not, and what to do next.
+
+        It looks at the result itself too: whether its file is there, whole, and of as many rows as the job says.
+        """
+        self.mine(id, owner)
+        told = where(self.store, id, self.results, asker=owner, now=self.now())
+        if told.job is None:
+            self.mine(id, owner)  # it has expired in between
+        return as_json(documents.of_trace(document(told, owner=True)))
 
     def cancel(self, id: str, owner: Owner) -> Response:
         """Ask the job to stop.

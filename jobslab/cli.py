@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from jobslab.commands import chaos, explore, lab, migrate, remote, run, service
+from jobslab.commands import chaos, explore, lab, migrate, reconcile, remote, rerun, run, service, sweep, where
 from jobslab.errors import JobslabError
 
 app = typer.Typer(
@@ -23,6 +23,10 @@ app.command("lab", context_settings={"allow_extra_args": True})(lab.lab)
 app.command("doctor")(lab.doctor)
 app.command("serve")(service.serve)
 app.command("work")(service.work)
+app.command("where")(where.where)
+app.command("sweep")(sweep.sweep)
+app.command("reconcile")(reconcile.reconcile)
+app.command("rerun")(rerun.rerun)
 app.command("migrate")(migrate.migrate)
 app.command("explore")(explore.explore)
 app.command("chaos")(chaos.chaos)

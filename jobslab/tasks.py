@@ -14,11 +14,11 @@ from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
-from urllib.parse import quote
 
 from jobslab.clock import Clock, SystemClock
 from jobslab.effects import staged
 from jobslab.job import Job
+from jobslab.landing import file_name
 from jobslab.source import connect, table_names
 from jobslab.worker import Permanent, Task, Transient
 
@@ -47,8 +47,7 @@ def export(source: Path, results: Path, job: Job) -> Chunks:
     Raises Permanent where there is no such table, Transient where the source or the directory can't be used now.
     """
     table = text(job, "table")
-    # An id of the service is plain hex; quoting keeps any other from pointing out of the directory.
-    name = f"{quote(job.id, safe='')}.{job.attempt}.csv"
+    name = file_name(job.id, job.attempt)
     with reading(source) as db, written(results, name) as file:
         if table not in table_names(db):
             raise Permanent("source table missing", f"the source has no table {table!r}")

@@ -58,7 +58,7 @@ def test_doctor_says_one_line_a_check_and_exits_with_0_where_all_is_well(monkeyp
     assert [re.sub(r" {2,}.*", "", line.removeprefix("ok       ")) for line in lines] == NAMES
 
 
-NAMES = ["interpreter", "packages", "versions", "kernel", "write access", "loopback"]
+NAMES = ["interpreter", "packages", "versions", "kernel", "write access", "loopback", "broker"]
 
 
 def test_doctor_gives_the_instructor_json(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,3 +131,9 @@ def test_doctor_finds_a_machine_that_can_t_reach_itself(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(lab.socket, "create_server", refused)
     assert problem(lab.loopback) == "no server on 127.0.0.1 can be reached (blocked): look at the firewall"
+
+
+def test_doctor_says_how_to_get_the_broker_of_chapter_11(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nats", None)
+    says = "chapter 11 can't run, all others can: the broker is not installed: pip install 'jobslab[queue]'"
+    assert problem(lab.broker) == says

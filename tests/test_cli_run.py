@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +20,8 @@ from jobslab.cli import main
 from jobslab.commands import run as command
 from jobslab.commands.tables import filled
 from jobslab.contract import FLAGS, Contract
-from jobslab.lab.scenarios import SCENARIOS, expected
+from jobslab.lab.extra import MissingExtra
+from jobslab.lab.scenarios import EVERY, SCENARIOS, Scenario, Variant, expected
 from jobslab.stores import open_store
 
 ONLY = ["--scenario", "double claim"]
@@ -32,6 +34,14 @@ class Ran(NamedTuple):
 
 
 Jobslab = Callable[..., Ran]
+
+# What is enacted starts services and brokers.  How that is printed is asked here, and once is enough to print it often.
+ENACTED_ONCE = tuple(each._replace(enact=cache(each.enact)) if each.enact else each for each in EVERY)
+
+
+@pytest.fixture(autouse=True)
+def enacted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobslab.lab.scenarios.EVERY", ENACTED_ONCE)
 
 
 @pytest.fixture
@@ -70,13 +80,14 @@ def a_rule_without_effect(slot: str) -> Iterator[None]:
 def test_the_whole_run_shows_every_scenario_as_expected_and_the_real_export(jobslab: Jobslab) -> None:
     ran = jobslab()
     assert (ran.code, ran.err) == (0, "")
-    for scenario in SCENARIOS:
+    for scenario in EVERY:
         assert scenario.question.split()[0] in ran.out
         assert re.search(rf"^{scenario.name} ─+$", ran.out, re.MULTILINE)
         assert all(variant.says.split()[0] in ran.out for variant in scenario.variants)
     assert ran.out.count("✓") == len(expected()) + 1  # and the one that explains the mark
+    rows = len(expected())
     assert ran.out.endswith(
-        "\n50 rows, 50 as expected\norders: 4,000 rows in the table, 4,000 in the file\n",
+        f"\n{rows} rows, {rows} as expected\norders: 4,000 rows in the table, 4,000 in the file\n",
     )
 
 
@@ -133,7 +144,7 @@ def test_neither_pandas_nor_matplotlib_nor_jupyter_is_needed(tmp_path: Path) -> 
     start = [sys.executable, "-c", f"{blocked}; from jobslab.cli import main; main()", "run"]
     ran = subprocess.run(start, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    assert "50 rows, 50 as expected" in ran.stdout
+    assert f"{len(expected())} rows, {len(expected())} as expected" in ran.stdout
 
 
 # What differs
@@ -232,9 +243,15 @@ def test_sql_shows_what_a_flag_changes_once_however_many_scenarios_run(jobslab: 
 def test_json_has_the_rows_the_steps_and_the_export(jobslab: Jobslab) -> None:
     ran = jobslab("--json")
     told = json.loads(ran.out)
-    assert (ran.code, told["ok"], told["rows"], told["held"]) == (0, True, 50, 50)
+    assert (ran.code, told["ok"], told["rows"], told["held"]) == (0, True, len(expected()), len(expected()))
     rows = [
-        (shown["scenario"], variant["variant"], variant["flags_on"], row["step"], row["expected"])
+        (
+            shown["scenario"],
+            *(variant[name] for name in ("variant", "flags_on")),
+            row["step"],
+            row["expected"],
+            variant["switches"],
+        )
         for shown in told["scenarios"]
         for variant in shown["variants"]
         for row in variant["rows"]
@@ -268,6 +285,51 @@ def test_json_says_what_differs_and_has_no_verdict_under_ones_own_contract(jobsl
     own = json.loads(jobslab(*ONLY, "--json", "--without", "leases").out)
     assert (own["ok"], own["rows"], own["held"]) == (True, 0, 0)
     assert own["scenarios"][0]["variants"][0]["rows"][0]["held"] is None
+
+
+# What is enacted
+
+
+def lacking(switches: str) -> dict[str, str]:
+    raise MissingExtra("a broker is missing: pip install 'jobslab[queue]'")
+
+
+def enacted(**enact: Any) -> Scenario:
+    """In the place of "double claim", so that it has expectations."""
+    variants = (Variant("select then update", Contract().without("conditional_updates"), "both run it"),)
+    return Scenario("double claim", "How many?", "somebody does something.", variants, **enact)
+
+
+def test_what_could_not_be_tried_is_said_once_and_is_no_failure(
+    jobslab: Jobslab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobslab.lab.scenarios.EVERY", [enacted(enact=lacking)])
+    ran = jobslab(*ONLY)
+    assert ran.code == 0
+    assert ran.out.count("not exercised") == 3 + 1
+    assert ran.out.endswith("\n3 rows were not exercised: a broker is missing: pip install 'jobslab[queue]'\n")
+    told = json.loads(jobslab(*ONLY, "--json").out)
+    assert (told["ok"], told["rows"]) == (True, 0)
+    assert (
+        told["scenarios"][0]["variants"][0]["rows"][0]["lacks"] == "a broker is missing: pip install 'jobslab[queue]'"
+    )
+
+
+def test_what_is_enacted_shows_its_words_and_keeps_no_file(
+    jobslab: Jobslab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen = {line.step: line.expected for line in expected() if line[1] == "select then update"}
+    monkeypatch.setattr("jobslab.lab.scenarios.EVERY", [enacted(enact=lambda switches: seen)])
+    ran = jobslab(*ONLY, "--keep", tmp_path / "kept")
+    assert ran.out.endswith("\n3 rows, 3 as expected\n")
+    assert not list((tmp_path / "kept").glob("*"))
+    assert json.loads(jobslab(*ONLY, "--json").out)["scenarios"][0]["variants"][0]["schedule"] is None
+
+
+def test_what_is_enacted_has_no_flags_to_switch(jobslab: Jobslab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobslab.lab.scenarios.EVERY", [enacted(enact=lacking)])
+    sentence = "the scenario 'double claim' has no schedule and no flags to switch; run it as it is"
+    assert jobslab(*ONLY, "--without", "leases") == Ran(2, "", f"jobslab: {sentence}\n")
 
 
 # Files

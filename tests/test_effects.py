@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobslab.effects import Ledger, staged
+from jobslab.effects import Checkpoints, Ledger, Step, Undone, saga, staged
 from jobslab.errors import StoreError
 from jobslab.job import Job, queued
 
@@ -34,6 +34,12 @@ def test_jobs_have_effects_of_their_own(ledger: Ledger) -> None:
     for id in ("job-2", "job-1"):
         ledger.once(job(id), "paid")
     assert [(entry.job_id, entry.tries) for entry in ledger.entries()] == [("job-1", 1), ("job-2", 1)]
+
+
+def test_a_ledger_knows_the_effect_of_a_job_or_none(ledger: Ledger) -> None:
+    ledger.once(job(), "paid", now=5)
+    assert ledger.of("job-1") == ("job-1", 1, "paid", 5, 1)
+    assert ledger.of("job-2") is None
 
 
 def try_often(path: Path, attempt: int) -> int:
@@ -100,3 +106,103 @@ def test_a_file_and_its_name_are_on_the_disk_before_it_is_said_to_be_there(
     with staged(tmp_path, "a.csv") as file:
         file.write("whole")
     assert seen == ["fsync", "replace", *["fsync"] * (os.name == "posix")]
+
+
+# Jobs of several steps
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Iterator[Checkpoints]:
+    book = Checkpoints(tmp_path / "steps.db")
+    yield book
+    book.close()
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+class Declined(Exception):
+    """For good."""
+
+
+def test_a_step_that_is_written_down_is_not_done_again_and_gives_what_it_gave(book: Checkpoints) -> None:
+    calls: list[int] = []
+    for n in (1, 2):
+        assert book.once("job-1", "load", lambda n=n: calls.append(n) or {"rows": n}) == {"rows": 1}
+    assert calls == [1]
+    assert book.once("job-2", "load", lambda: "its own") == "its own"
+
+
+def test_steps_outlive_the_process_that_has_done_them(book: Checkpoints, tmp_path: Path) -> None:
+    book.once("job-1", "load", lambda: 1)
+    other = Checkpoints(tmp_path / "steps.db")
+    assert other.has("job-1", "load")
+    assert not other.has("job-1", "send")
+    other.close()
+
+
+def test_a_step_that_was_done_and_not_written_down_is_done_again(book: Checkpoints) -> None:
+    calls: list[str] = []
+
+    def killed() -> None:
+        calls.append("done")
+        raise Killed
+
+    with pytest.raises(Killed):
+        book.once("job-1", "send", killed)
+    book.once("job-1", "send", lambda: calls.append("again"))
+    assert calls == ["done", "again"]
+
+
+def test_of_two_who_do_a_step_at_once_the_first_to_write_it_down_counts(book: Checkpoints) -> None:
+    def meanwhile() -> str:
+        book.once("job-1", "send", lambda: "the other's")
+        return "mine"
+
+    assert book.once("job-1", "send", meanwhile) == "the other's"
+
+
+def steps(did: list[str], **raises: BaseException) -> list[Step]:
+    """Three steps that say what they do; one that is named here raises instead."""
+
+    def act(what: str) -> str:
+        did.append(what)
+        if what in raises:
+            raise raises.pop(what)
+        return what
+
+    return [Step(name, lambda n=name: act(n), lambda n=name: act(f"undo_{n}")) for name in ("a", "b", "c")]
+
+
+def test_a_saga_does_its_steps_in_order_and_gives_what_they_gave(book: Checkpoints) -> None:
+    did: list[str] = []
+    assert saga(book, "job-1", steps(did), Declined) == did == ["a", "b", "c"]
+    assert saga(book, "job-1", steps(did), Declined) == did == ["a", "b", "c"]
+
+
+def test_when_a_step_fails_for_good_those_before_it_are_undone_the_last_first(book: Checkpoints) -> None:
+    did: list[str] = []
+    with pytest.raises(Undone, match="too much"):
+        saga(book, "job-1", steps(did, c=Declined("too much")), Declined)
+    assert did == ["a", "b", "c", "undo_b", "undo_a"]
+    with pytest.raises(Undone, match="too much"):
+        saga(book, "job-1", steps(did), Declined)
+    assert did == ["a", "b", "c", "undo_b", "undo_a"], "it gave up, and never goes forward again"
+
+
+def test_another_exception_undoes_nothing_and_the_next_run_goes_on_there(book: Checkpoints) -> None:
+    did: list[str] = []
+    with pytest.raises(TimeoutError):
+        saga(book, "job-1", steps(did, b=TimeoutError()), Declined)
+    assert saga(book, "job-1", steps(did), Declined) == ["a", "b", "c"]
+    assert did == ["a", "b", "b", "c"]
+
+
+def test_a_worker_that_ends_in_the_undoing_is_followed_by_one_that_undoes_the_rest(book: Checkpoints) -> None:
+    did: list[str] = []
+    with pytest.raises(Killed):
+        saga(book, "job-1", steps(did, c=Declined("too much"), undo_a=Killed()), Declined)
+    with pytest.raises(Undone, match="too much"):
+        saga(book, "job-1", steps(did), Declined)
+    assert did == ["a", "b", "c", "undo_b", "undo_a", "undo_a"]

@@ -17,7 +17,8 @@ NOT_ON_IMPORT = ["pandas", "matplotlib", "fastapi", "starlette", "jobslab.lab"]
 
 # Modules of the design, some of them with nothing behind them but a name; then who may import what, and who may not.
 SKELETON = "cli commands/work lab/checker lab/world api client tasks web/intake where worker problems sweeper".split()
-SKELETON += "effects source stores/sql contract job clock errors settings".split()
+SKELETON += "rerun effects source stores/sql contract job clock errors settings".split()
+SKELETON += "telling seen landing journal stage cause".split()
 PACKAGES = "commands lab web stores".split()
 ALLOWED = """
     cli commands.work|commands.work lab.world|commands.work api|commands.work client|commands.work worker|cli -
@@ -27,7 +28,9 @@ ALLOWED = """
     client settings|worker stores|worker stores.sql|worker job|worker clock|worker errors|worker settings|worker sweeper
     sweeper stores|where stores|tasks worker|tasks effects|tasks sqlite3|tasks source|source sqlite3|source errors
     effects sqlite_utils|stores contract|stores.sql job|stores.sql clock|stores psycopg|stores.sql psycopg
-    stores sqlite3|stores.sql sqlite3|contract job|contract errors
+    stores sqlite3|stores.sql sqlite3|contract job|contract errors|api telling|api where|telling where|where seen
+    where cause|seen landing|seen journal|seen stores|landing effects|tasks landing|web.intake cause|lab.world where
+    lab nats|lab.world nats|rerun stores
 """
 FORBIDDEN = """
     job contract|job clock|job errors|clock job|clock settings|errors job|settings job|job -|lab.checker lab.world
@@ -38,7 +41,10 @@ FORBIDDEN = """
     client stores.sql|client contract|client lab.world|client worker|client web.intake|client problems|client -
     where lab.world|tasks lab.world|tasks api|effects lab.world|lab.world cli|lab.world commands.work
     commands.work cli|api pandas|worker matplotlib|commands.work pandas|lab.world psycopg|commands.work psycopg
-    api psycopg_pool|api sqlite_utils|commands.work sqlite3|contract sqlite3|stores.sql pandas
+    landing seen|landing journal|seen where|seen web.intake|where telling|where web.intake|web.intake where|where worker
+    stage cause|journal landing|where sqlite3|landing sqlite3|telling api
+    api psycopg_pool|api sqlite_utils|commands.work sqlite3|contract sqlite3|stores.sql pandas|worker nats|api nats
+    commands.work nats|rerun sweeper|rerun sqlite3
 """
 
 # An interpreter, or uv, that only notes how it was called; OLD=1 makes it a Python that is too old.

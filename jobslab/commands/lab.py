@@ -163,4 +163,16 @@ def loopback() -> str:
         raise Problem(f"no server on 127.0.0.1 can be reached ({wrong}): look at the firewall") from wrong
 
 
-CHECKS: tuple[Check, ...] = (interpreter, packages, versions, kernel, write_access, loopback)
+def broker() -> str:
+    """Chapter 11 starts one."""
+    from jobslab.lab.broker import BrokerError, a_broker
+
+    try:
+        with a_broker() as started:
+            started.publish("job-1")
+    except BrokerError as wrong:
+        raise Problem(f"chapter 11 can't run, all others can: {wrong}") from wrong
+    return "one starts, and confirms a message"
+
+
+CHECKS: tuple[Check, ...] = (interpreter, packages, versions, kernel, write_access, loopback, broker)

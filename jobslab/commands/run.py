@@ -1,15 +1,20 @@
 """`jobslab run`: what is each flag for?  The scenarios, each variant beside the one that mends it.
 
 Exit code 0: every row is as data/expected.csv has it, and every exported file is whole (under a contract of the
-user's own there is no verdict, and 0); 1: one is not; 2: a mistake to be mended.
+user's own there is no verdict, and 0); 1: one is not; 2: a mistake to be mended.  A row that needs something that is
+not installed is not exercised, and changes no exit code.
+
+What is enacted (see `lab.scenarios`) starts what it needs by itself, with --over-http as without, and keeps no file;
+under a contract of the user's own it is left out.
 
 `--json` prints one object:
 
     ok           did all hold?
     rows, held   how many rows have something expected of them, and how many of those are as expected
-    scenarios    [{scenario, question, variants: [{variant, flags_on, schedule, file,
-                   rows:  [{step, expected, seen, held}],
+    scenarios    [{scenario, question, variants: [{variant, flags_on, switches, schedule, file,
+                   rows:  [{step, expected, seen, held, lacks}],
                    steps: [{n, at, actor, step, label, answer, outcome, refused_by, note, job, state, attempt}]}]}]
+                 schedule is null where it is enacted; lacks: what is not installed that the row needs, or null
     export       [{table, job, state, rows_in_table, rows_in_file, error}]; null: nothing was exported
     sql          with --sql: {flags_on: {verb: statement}}, for each contract that was run
 """
@@ -86,9 +91,9 @@ def run(
 
 
 def planned(name: str | None, schedule: str | None, contract: Contract | None, data: Path | None) -> Plan:
-    """What the user asked for.  Raises UnknownScenario, BadSchedule, CanNotRun."""
+    """What the user asked for.  Raises UnknownScenario, HasNoSchedule, BadSchedule, CanNotRun."""
     from jobslab.lab.report import own
-    from jobslab.lab.scenarios import SCENARIOS, scenario, under
+    from jobslab.lab.scenarios import EVERY, SCENARIOS, scenario, under
     from jobslab.lab.schedule import read
     from jobslab.source import sample
 
@@ -100,8 +105,10 @@ def planned(name: str | None, schedule: str | None, contract: Contract | None, d
     if schedule is not None:
         beside = dict.fromkeys([contract or Contract(), Contract()])
         return plan._replace(scenarios=[own(read(schedule), beside)])
-    chosen = list(SCENARIOS) if name is None else [scenario(name)]
-    return plan._replace(scenarios=[under(one, contract) for one in chosen] if contract else chosen)
+    if contract is None:
+        return plan._replace(scenarios=list(EVERY) if name is None else [scenario(name)])
+    chosen = SCENARIOS if name is None else (scenario(name),)
+    return plan._replace(scenarios=[under(one, contract) for one in chosen])
 
 
 # Carrying it out
@@ -136,7 +143,7 @@ def show(scenario: "Scenario", plan: Plan, opens: "Opens", files: Path, tell: Ca
     for variant in scenario.variants:
         tell(f"{scenario.name}: {variant.name}")
         name = file_name(scenario, variant)
-        kept = (str(files / name), str(plan.keep / name)) if plan.keep else (None, None)
+        kept = (str(files / name), str(plan.keep / name)) if plan.keep and not scenario.enact else (None, None)
         columns.append(column(scenario, variant, opens, *kept))
     return Shown(scenario, tuple(columns))
 
@@ -147,7 +154,8 @@ def directory(plan: Plan) -> AbstractContextManager[Path]:
 
     if plan.keep is None:
         return scratch()
-    names = [file_name(scenario, variant) for scenario in plan.scenarios for variant in scenario.variants]
+    scheduled = [scenario for scenario in plan.scenarios if not scenario.enact]
+    names = [file_name(scenario, variant) for scenario in scheduled for variant in scenario.variants]
     return keeping(plan.keep, names + ["export.db"] * bool(plan.export))
 
 

@@ -16,7 +16,7 @@ from jobslab.contract import Contract, changed_lines
 from jobslab.lab.export import Exported
 from jobslab.lab.report import Column, Report, Shown, sql
 from jobslab.lab.running import REFUSED, Row, Seen
-from jobslab.lab.scenarios import Line
+from jobslab.lab.scenarios import Line, Scenario
 from jobslab.lab.schedule import parse
 
 WIDEST = 100  # characters of the whole: longer lines are hard to read
@@ -87,14 +87,20 @@ def scenario(shown: Shown, page: Page) -> Iterator[RenderableType]:
     yield rule(shown.scenario.name)
     if shown.scenario.question:
         yield Text(shown.scenario.question)
-    if not page.every_step:
-        steps = [str(step) for step in parse(shown.scenario.text)]
-        yield Text("\n".join(filled(steps, " / ", page.width)), style="dim")
+    if not page.every_step or shown.scenario.enact:
+        yield Text("\n".join(filled(*done(shown.scenario), page.width)), style="dim")
     yield ""
     yield side_by_side(shown, page)
     for one in shown.columns:
         if one.file:
             yield unwrapped(f"kept: {one.file}")
+
+
+def done(scenario: Scenario) -> tuple[list[str], str]:
+    """What is done in it, and what stands between the parts: steps, or of one that is enacted the words."""
+    if scenario.enact:
+        return scenario.text.split(), " "
+    return [str(step) for step in parse(scenario.text)], " / "
 
 
 def side_by_side(shown: Shown, page: Page) -> Table:
@@ -114,15 +120,18 @@ def side_by_side(shown: Shown, page: Page) -> Table:
 
 
 def empty_table(columns: Sequence[Column], page: Page, first: int, wide: int) -> Table:
-    """The table with its head: which flags are on, and which line of the client a variant has for itself."""
+    """The table with its head: which flags are on, which switches, and which line of the client a variant has for
+    itself."""
     by_contract = all(one.variant.name == str(one.variant.contract) for one in columns)
     table = Table(box=page.box, show_edge=False, padding=0, header_style="bold")
     table.add_column("flags on" if by_contract else "", width=first)
     for one in columns:
         table.add_column("", width=MARK, justify="right")
         table.add_column(one.variant.name, width=wide)
-    if not by_contract:
+    if not by_contract and columns[0].schedule is not None:
         table.add_row("flags on", *unmarked((str(one.variant.contract) for one in columns), "cyan"))
+    if any(one.variant.switches for one in columns):
+        table.add_row("switches", *unmarked((one.variant.switches or "none" for one in columns), "cyan"))
     if any(one.variant.client for one in columns):
         own = (one.variant.client.partition(": ")[2] for one in columns)
         table.add_row("the client's own line", *unmarked(own, "cyan"))
@@ -139,7 +148,7 @@ def unmarked(texts: Iterable[str], style: str) -> Iterator[Text]:
 
 
 def step_name(row: Row, page: Page) -> Text:
-    if not page.every_step:
+    if not page.every_step or row.step == row.label:
         return Text(str(row.label))
     step = Text(f"{row.n}. {row.step}")
     return Text("\n").join([step, Text(row.label, style="bold")]) if row.label else step
@@ -161,7 +170,7 @@ def answers(one: Column, page: Page, wide: int) -> Iterator[tuple[Text, Text]]:
 
 def answer(row: Row, line: Line | None, wide: int) -> list[Text]:
     """The lines of an answer: the rule that refused or the reason why nothing happened, and what was expected."""
-    why = row.refused_by if row.answer == REFUSED else row.note
+    why = row.refused_by if row.answer == REFUSED else None if line and line.lacks else row.note
     told = [Text(part) for part in filled(row.answer.split("; "), "; ", wide)]
     told[-1].append(f" ({why})" if why else "", style="dim")
     return [*told, Text(f"expected: {line.expected}", "red")] if line and line.held is False else told
@@ -242,6 +251,8 @@ def summary(report: Report) -> Iterator[Text]:
         yield Text(held, style="bold red" if report.missed else "bold green")
     else:
         yield Text(OUTCOMES)
+    for lacks in dict.fromkeys(line.lacks for line in report.lacking):
+        yield Text(f"{sum(line.lacks == lacks for line in report.lacking)} rows were not exercised: {lacks}")
     for one in report.exported:
         yield exported(one)
 

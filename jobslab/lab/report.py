@@ -15,7 +15,7 @@ class Column(NamedTuple):
     """One variant that was run."""
 
     variant: Variant
-    schedule: Schedule
+    schedule: Schedule | None  # None: it was enacted
     rows: list[Row]
     lines: list[Line]
     file: str | None  # the database, where it was kept
@@ -37,7 +37,8 @@ def column(
 ) -> Column:
     """The variant, run on a new store at `path`, which is to be named `file`."""
     rows = play(scenario, variant, place, path)
-    return Column(variant, scenario.schedule(variant), rows, lines(scenario, variant, rows), file)
+    schedule = None if scenario.enact else scenario.schedule(variant)
+    return Column(variant, schedule, rows, lines(scenario, variant, rows), file)
 
 
 def own(schedule: Schedule, contracts: Iterable[Contract]) -> Scenario:
@@ -57,6 +58,11 @@ class Report(NamedTuple):
     def judged(self) -> list[Line]:
         """The rows of which something was expected."""
         return [line for shown in self.shown for line in shown.lines if line.held is not None]
+
+    @property
+    def lacking(self) -> list[Line]:
+        """The rows that could not be tried, since something is not installed."""
+        return [line for shown in self.shown for line in shown.lines if line.lacks]
 
     @property
     def missed(self) -> list[Line]:
@@ -115,7 +121,8 @@ def scenario_document(shown: Shown) -> dict[str, Any]:
         {
             "variant": column.variant.name,
             "flags_on": str(column.variant.contract),
-            "schedule": text(column.schedule),
+            "switches": column.variant.switches,
+            "schedule": None if column.schedule is None else text(column.schedule),
             "file": column.file,
             "rows": [{name: getattr(line, name) for name in ROW} for line in column.lines],
             "steps": [{name: getattr(row, name) for name in STEP} for row in column.rows],
@@ -125,5 +132,5 @@ def scenario_document(shown: Shown) -> dict[str, Any]:
     return {"scenario": shown.scenario.name, "question": shown.scenario.question, "variants": variants}
 
 
-ROW = ("step", "expected", "seen", "held")
+ROW = ("step", "expected", "seen", "held", "lacks")
 STEP = "n at actor step label answer outcome refused_by note job state attempt".split()

@@ -14,7 +14,7 @@ from jobslab.contract import Contract
 from jobslab.lab.place import here
 from jobslab.lab.running import Row
 from jobslab.lab.running import run as run_here
-from jobslab.lab.scenarios import SCENARIOS, Scenario, scenario
+from jobslab.lab.scenarios import EVERY, Scenario, scenario
 from jobslab.lab.schedule import Schedule, parse
 from jobslab.lab.text import as_html
 from jobslab.lab.timeline import Side, states, step_and_label, twin, words
@@ -61,7 +61,7 @@ def run(what: str | Scenario, how: str | Contract | None = None) -> Trial:
 
     `what` is a scenario's name or a schedule as text; `how` a variant of the scenario, or a contract: a Contract or its
     text ("all but leases").  Left out: the scenario's first variant, or the full contract.  Raises BadSchedule,
-    UnknownFlag.
+    UnknownFlag, HasNoSchedule.
     """
     trial = plan(what, how)
     return rerun(trial, trial.schedule)
@@ -75,7 +75,7 @@ def rerun(trial: Trial, schedule: Schedule) -> Trial:
 
 def plan(what: str | Scenario, how: str | Contract | None = None) -> Trial:
     """The trial that is not run yet: no rows."""
-    scene = what if isinstance(what, Scenario) else next((s for s in SCENARIOS if s.name == what), None)
+    scene = what if isinstance(what, Scenario) else next((s for s in EVERY if s.name == what), None)
     if scene is None:
         contract = contract_of(how if how is not None else "all")
         return Trial("one schedule", str(contract), contract, parse(str(what)), ())

@@ -165,6 +165,42 @@ class SQLStore:
         with self._reading() as db:
             return int(db.execute("SELECT count(*) FROM jobs WHERE state = 'QUEUED'").fetchone()[0])
 
+    def events_of(self, id: str) -> tuple[Event, ...]:
+        """The journal's lines of one job, oldest first.  It is read from end to end, a tenth of a second for a million
+        lines: an index would cost every write what is asked for rarely."""
+        with self._reading() as db:
+            rows = db.execute("SELECT * FROM events WHERE job_id = :id ORDER BY n", {"id": id})
+            return tuple(Event(*row) for row in rows)
+
+    def traced(self, correlation_id: str) -> tuple[str, ...]:
+        """The ids of the jobs with this correlation id, of those too that only the journal still knows."""
+        with self._reading() as db:
+            rows = db.execute(
+                """SELECT id FROM jobs WHERE correlation_id = :correlation_id
+                    UNION SELECT job_id FROM events WHERE correlation_id = :correlation_id
+                    ORDER BY 1""",
+                {"correlation_id": correlation_id},
+            )
+            return tuple(id for (id,) in rows)
+
+    def ahead(self, job: Job) -> int:
+        """How many waiting jobs are picked before this one, when all are due."""
+        with self._reading() as db:
+            rows = db.execute(
+                """SELECT count(*) FROM jobs
+                    WHERE state = 'QUEUED' AND (run_at, created_at, id) < (:run_at, :created_at, :id)""",
+                {"run_at": job.run_at, "created_at": job.created_at, "id": job.id},
+            )
+            return int(rows.fetchone()[0])
+
+    def last_claim(self) -> float | None:
+        """When any job was claimed last, as far back as the journal goes."""
+        with self._reading() as db:
+            row = db.execute(
+                "SELECT at FROM events WHERE verb = 'claim' AND accepted = 1 ORDER BY n DESC LIMIT 1"
+            ).fetchone()
+            return None if row is None else float(row[0])
+
     # Claiming a job
 
     def pick(self, *, now: float | None = None) -> Job | None:

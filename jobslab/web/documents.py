@@ -5,11 +5,13 @@ The documents are built as plain values and not through the models: a test compa
 
 import json
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlencode
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from jobslab import stage
+from jobslab.cause import CAUSES, Verdict
 from jobslab.contract import FLAGS, RULES, Contract
 from jobslab.job import STATES, TERMINAL, Job, State
 from jobslab.settings import KEY_LENGTH
@@ -79,6 +81,58 @@ class ContractDocument(BaseModel):
     limits: dict[str, float]
 
 
+class Answered(BaseModel):
+    """A question, its answer in a word, and in a few more."""
+
+    model_config = ConfigDict(extra="forbid")
+    question: str
+    answer: str = Field(description="for programs; UNKNOWN where the service can't know")
+    says: str = Field(description="for people")
+
+
+class Reached(BaseModel):
+    """One stage of a job, and whether this one has reached it."""
+
+    model_config = ConfigDict(extra="forbid")
+    stage: Literal[*stage.NAMES]  # type: ignore[valid-type]
+    reached: Literal["YES", "NO", "UNKNOWN", "-"] = Field(description="`-`: this service has no such stage")
+    told_by: str = Field(description="which answer, or which line of the journal, tells it")
+    proves: str
+    does_not_prove: str
+
+
+class Change(BaseModel):
+    """One line of the journal."""
+
+    model_config = ConfigDict(extra="forbid")
+    at: str
+    verb: str
+    attempt: int | None
+    accepted: bool
+    refused_by: str | None = Field(description="the rule of the contract; null where it was accepted")
+    state_before: State | None
+    state_after: State | None
+
+
+class TraceDocument(BaseModel):
+    """Where a job is: what is known, what is not, what to do next."""
+
+    model_config = ConfigDict(extra="forbid")
+    id: str
+    cause: str = Field(description=f"stable, for programs: {', '.join(cause.name for cause in CAUSES)}")
+    verdict: Literal[*Verdict] = Field(description="WELL: to wait is enough")  # type: ignore[valid-type]
+    means: str
+    answers: list[Answered] = Field(description="the five questions, in their order")
+    questions: list[Answered] = Field(description="reliably accepted? which step? final business result?")
+    stages: list[Reached]
+    again: str | None = Field(description="the id of the job that does it again")
+    known: str
+    not_known: str
+    next: str = Field(description="what the caller does next")
+    sentence: str = Field(description="the three above in one")
+    journal: list[Change] = Field(description="each change of the job, and each refused one, oldest first")
+
+
 class ProblemDocument(BaseModel):
     """What went wrong (RFC 9457)."""
 
@@ -136,6 +190,11 @@ def of_page(jobs: list[Job], limit: int) -> dict[str, Any]:
     page = jobs[:limit]
     query = urlencode({"limit": limit, "before": f"{page[-1].created_at!r},{page[-1].id}"}) if page else ""
     return {"jobs": [of_job(job) for job in page], "next": f"/jobs?{query}" if len(jobs) > limit else None}
+
+
+def of_trace(told: dict[str, Any]) -> dict[str, Any]:
+    """The trace as `where.document` tells it to an owner, with times as all answers have them."""
+    return told | {"journal": [line | {"at": moment(line["at"])} for line in told["journal"]]}
 
 
 def of_contract(store: Store) -> dict[str, Any]:

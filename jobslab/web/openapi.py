@@ -12,7 +12,7 @@ from fastapi.security import HTTPBearer
 from pydantic import BaseModel
 
 from jobslab.problems import MEDIA_TYPE, PROBLEMS
-from jobslab.web.documents import ContractDocument, JobDocument, PageDocument, ProblemDocument
+from jobslab.web.documents import ContractDocument, JobDocument, PageDocument, ProblemDocument, TraceDocument
 from jobslab.web.envelope import CORRELATION
 
 
@@ -44,6 +44,7 @@ OPERATIONS = (
     Operation("GET", "/jobs/{id}", "job", 200, "the job's status", JobDocument, OF_A_JOB, STATUS),
     Operation("GET", "/jobs/{id}/result", "result", 200, "the result", ("text/csv", "application/json"),
               (*OF_A_JOB, "result-not-ready", "job-failed", "job-cancelled", "result-missing")),
+    Operation("GET", "/jobs/{id}/trace", "trace", 200, "where the job is", TraceDocument, OF_A_JOB),
     Operation("POST", "/jobs/{id}/cancel", "cancel", 200, "the job's status afterwards", JobDocument, OF_A_JOB, STATUS),
     Operation("GET", "/contract", "contract", 200, "the contract", ContractDocument, owned=False, reads=False),
     Operation("GET", "/healthz", "healthz", 200, "the jobs can be reached", ("application/json",), owned=False),
@@ -63,7 +64,8 @@ HEADERS = {
 
 # OpenAPI's way to say that the id in the body of a 202 is the id of these.
 FOLLOWED_BY = {
-    name: {"operationId": name, "parameters": {"id": "$response.body#/id"}} for name in ("job", "cancel", "result")
+    name: {"operationId": name, "parameters": {"id": "$response.body#/id"}}
+    for name in ("job", "cancel", "result", "trace")
 }
 
 
@@ -144,7 +146,7 @@ def finished(document: dict[str, Any]) -> dict[str, Any]:
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    for model in (ContractDocument, JobDocument, PageDocument, ProblemDocument):
+    for model in (ContractDocument, JobDocument, PageDocument, ProblemDocument, TraceDocument):
         told = model.model_json_schema(ref_template="#/components/schemas/{model}", mode="serialization")
         schemas |= told.pop("$defs", {}) | {model.__name__: told}
     return document

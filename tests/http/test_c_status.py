@@ -29,7 +29,7 @@ def test_c2_looking_changes_nothing(lab: Room) -> None:
     before = (lab.store.rows(), lab.store.events())
     lab.clock.advance(lab.store.settings.lease_seconds * 2)  # so that a sweep would have something to do
     for row in lab.store.rows():
-        for address in (f"/jobs/{row.id}", f"/jobs/{row.id}/result", "/jobs", "/contract", "/healthz"):
+        for address in (f"/jobs/{row.id}", f"/jobs/{row.id}/result", f"/jobs/{row.id}/trace", "/jobs", "/contract"):
             lab.http.get(address)
             lab.http.head(address)
     assert (lab.store.rows(), lab.store.events()) == before

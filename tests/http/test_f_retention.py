@@ -44,6 +44,7 @@ def test_f3_an_expired_job_is_410_while_it_is_remembered_and_then_404(lab: Room,
     """Judged by the clock, whether or not anybody has purged."""
     id = lab.in_state(State.SUCCEEDED)
     addresses = [("GET", f"/jobs/{id}"), ("GET", f"/jobs/{id}/result"), ("POST", f"/jobs/{id}/cancel")]
+    addresses += [("GET", f"/jobs/{id}/trace")]
 
     def problems() -> set[str]:
         if purges:

@@ -21,6 +21,7 @@ OWNED = {
     "status": ("GET", "/jobs/{id}"),
     "result": ("GET", "/jobs/{id}/result"),
     "cancel": ("POST", "/jobs/{id}/cancel"),
+    "trace": ("GET", "/jobs/{id}/trace"),
 }
 BY_ID = [name for name, (_, path) in OWNED.items() if "{id}" in path]
 

@@ -5,11 +5,17 @@ import pytest
 from jobslab import contract as rules
 from jobslab.contract import Contract
 from jobslab.job import State
-from jobslab.lab import running
+from jobslab.lab import running, scenarios, trial
+from jobslab.lab.extra import MissingExtra
 from jobslab.lab.place import here
 from jobslab.lab.running import NOT_EXERCISED, OUTCOMES, Row
 from jobslab.lab.scenarios import (
+    ENACTED,
+    EVERY,
     SCENARIOS,
+    Enact,
+    Expected,
+    HasNoSchedule,
     Scenario,
     UnknownScenario,
     Variant,
@@ -51,9 +57,17 @@ def test_every_row_is_as_expected(pair: tuple[Scenario, Variant]) -> None:
 
 
 def test_the_rows_are_just_those_of_expected_csv_in_their_order() -> None:
-    seen = [line[:4] for pair in VARIANTS for line in lines(*pair, play(*pair))]
-    assert seen == [line[:4] for line in expected()]
-    assert len(seen) == 50
+    every = [(scenario, variant) for scenario in EVERY for variant in scenario.variants]
+    seen = [(*line[:4], pair[1].switches) for pair in every for line in lines(*pair, play(*pair))]
+    assert seen == [(*line[:4], line.switches) for line in expected()]
+
+
+def test_the_five_flags_have_the_first_fifty_rows_to_themselves_and_the_switches_all_others() -> None:
+    told = expected()
+    assert {line.switches for line in told[:50]} == {""}
+    assert {line.scenario for line in told[:50]} == {scenario.name for scenario in SCENARIOS}
+    assert {line.flags_on for line in told[50:]} <= {"all"}
+    assert {line.scenario for line in told[50:]} == {scenario.name for scenario in ENACTED}
 
 
 @pytest.mark.parametrize("pair", VARIANTS, ids=titled)
@@ -124,6 +138,67 @@ def test_a_spoilt_rule_shows_in_the_rows(monkeypatch: pytest.MonkeyPatch) -> Non
         "GET",
         "the current worker's completion",
     ]
+
+
+# What is enacted
+
+
+def doubled(switches: str) -> dict[str, str]:
+    return {"paid": "1 time" if switches == "ledger" else "2 times"}
+
+
+def without_a_broker(switches: str) -> dict[str, str]:
+    raise MissingExtra("a broker is missing: pip install it")
+
+
+def enacted(enact: Enact = doubled) -> Scenario:
+    variants = (Variant("naive", Contract(), "twice"), Variant("a ledger", Contract(), "once", switches="ledger"))
+    return Scenario("paying", "How often?", "pay, crash, pay", variants, enact=enact)
+
+
+@pytest.fixture
+def awaits_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    must = [
+        Expected("paying", name, "all", "paid", "1 time", on) for name, on in (("naive", ""), ("a ledger", "ledger"))
+    ]
+    monkeypatch.setattr(scenarios, "expected", lambda: must)
+
+
+@pytest.mark.usefixtures("awaits_one")
+def test_an_enacted_scenario_answers_by_its_switches_and_is_held_against_what_is_expected() -> None:
+    told = [line for variant in enacted().variants for line in lines(enacted(), variant, play(enacted(), variant))]
+    assert [(line.step, line.seen, line.held) for line in told] == [
+        ("paid", "2 times", False),
+        ("paid", "1 time", True),
+    ]
+
+
+@pytest.mark.usefixtures("awaits_one")
+def test_a_row_is_expected_of_the_switches_that_it_names() -> None:
+    other = Variant("a ledger", Contract(), "", switches="check")
+    assert [line.expected for line in lines(enacted(), other, play(enacted(), other))] == [None]
+
+
+@pytest.mark.usefixtures("awaits_one")
+def test_where_a_package_is_missing_the_rows_that_were_awaited_are_not_exercised_and_nothing_is_judged() -> None:
+    scenario = enacted(without_a_broker)
+    [line] = lines(scenario, scenario.variants[1], play(scenario, scenario.variants[1]))
+    assert (line.step, line.expected, line.seen, line.held) == ("paid", "1 time", NOT_EXERCISED, None)
+    assert line.lacks == "a broker is missing: pip install it"
+
+
+def test_an_enacted_scenario_has_no_schedule_and_runs_under_no_other_contract() -> None:
+    sentence = "the scenario 'paying' has no schedule and no flags to switch; run it as it is"
+    for ask in (lambda: under(enacted(), Contract.none()), lambda: trial.run(enacted(), "naive")):
+        with pytest.raises(HasNoSchedule, match=sentence):
+            ask()
+
+
+def test_every_enacted_scenario_says_what_is_to_be_seen_and_has_other_switches_in_each_variant() -> None:
+    for one in ENACTED:
+        assert one.enact is not None
+        assert all(variant.says and variant.contract == Contract() for variant in one.variants)
+        assert len({variant.switches for variant in one.variants}) == len(one.variants)
 
 
 def test_an_unknown_scenario_is_refused_with_the_names_of_all() -> None:

@@ -1,4 +1,4 @@
-"""The learner's part: predictions, and exercises with check, hint and solution.  One table a chapter: ch00 to ch09."""
+"""The learner's part: predictions, and exercises with check, hint and solution.  One table a chapter: ch00 to ch12."""
 
 from importlib import import_module
 
@@ -7,7 +7,7 @@ from jobslab.lab.exercises.answer import ___
 from jobslab.lab.exercises.exercise import Exercise
 from jobslab.lab.exercises.prediction import predict
 
-CHAPTERS = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09")
+CHAPTERS = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12")
 
 
 class UnknownExercise(JobslabError):
