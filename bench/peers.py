@@ -430,6 +430,7 @@ def draw(rates: dict[tuple[str, str], dict[str, float]], path: Path) -> None:
             axes.bar(places, heights, width=0.25, label=side.name, color=("0.75", "tab:blue", "0.45")[n])
         axes.set_xticks(range(len(WORKERS)), [str(workers) for workers in WORKERS])
         axes.set(title=database, xlabel="workers in one process", ylabel="jobs worked off per second")
-        axes.legend(frameon=False)
+        axes.margins(y=0.2)  # room for the names, above the bars
+        axes.legend(frameon=False, ncols=3, loc="upper center", columnspacing=1, handlelength=1)
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path, dpi=110, metadata={"Software": None})
