@@ -167,6 +167,19 @@ def test_a_message_whose_job_is_not_due_by_the_consumers_clock_is_given_back_and
 
 
 @needs_broker
+def test_a_message_that_comes_while_a_dead_workers_lease_is_good_is_thrown_away_and_the_sweepers_line_brings_another(
+    scene: Scene,
+) -> None:
+    scene.store.submit("job-1", "export", {"table": "x"}, now=0)
+    scene.relay(0)
+    scene.store.claim("job-1", "dies", now=0)
+    scene.consume(1)
+    assert (scene.told, scene.broker.messages()) == (["job-1: thrown away, it is RUNNING"], 0)
+    scene.recover()
+    assert (scene.told[1:], scene.ended("job-1")) == (["job-1: done"], DONE)
+
+
+@needs_broker
 def test_a_message_of_no_job_is_thrown_away(scene: Scene) -> None:
     scene.broker.publish("job-9")
     scene.consume(0)
