@@ -243,6 +243,15 @@ def test_only_who_acknowledges_before_the_claim_loses_the_job() -> None:
 
 
 @needs_broker
+def test_a_wait_lets_the_others_pass_and_only_a_limit_makes_an_end() -> None:
+    told = {switches: queueing.poison(switches) for switches in ("for ever", "wait", "limit")}
+    assert [seen["deliveries of the poison"] for seen in told.values()] == ["12", "1", "3"]
+    assert [seen["dead letters"] for seen in told.values()] == ["0", "0", "1"]
+    behind = [seen["the two jobs behind it"] for seen in told.values()]
+    assert behind == ["QUEUED, QUEUED", "SUCCEEDED, SUCCEEDED", "SUCCEEDED, SUCCEEDED"]
+
+
+@needs_broker
 def test_a_dead_letter_says_nothing_to_who_polls_until_its_job_is_ended(scene: Scene) -> None:
     [poisoned, *_] = queueing.submitted(scene)
     queueing.deliver(scene, 0, is_new=False)
@@ -333,12 +342,13 @@ def test_jobslab_run_shows_rows_that_were_not_exercised_and_its_exit_code_is_0(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "nats", None)
+    monkeypatch.setenv("COLUMNS", "160")
     monkeypatch.setattr(sys, "argv", ["jobslab", "run", "--scenario", "poison"])
     with pytest.raises(SystemExit) as ended:
         main()
     said = capsys.readouterr().out
     assert ended.value.code == 0
-    assert said.count("not exercised") == 16
-    assert "15 rows were not exercised: the broker is not installed: pip install 'jobslab[queue]'" in " ".join(
+    assert said.count("not exercised") == 21
+    assert "20 rows were not exercised: the broker is not installed: pip install 'jobslab[queue]'" in " ".join(
         said.split()
     )
