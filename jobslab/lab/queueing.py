@@ -188,6 +188,7 @@ WHEN = (AT_ONCE, WHEN_CLAIMED, AT_THE_END)
 # Poison
 
 FETCHES = 12  # after which we stop looking
+WAIT_SECONDS = 60  # until the broker brings again what was given back with a wait: longer than we look
 UNREADABLE = {"table": "orders", "format": "new"}
 
 
@@ -202,7 +203,7 @@ def poison(switches: str) -> Mapping[str, str]:
         a_scene(broker, has_outbox=True) as scene,
     ):
         poisoned, *good = submitted(scene)
-        deliveries = deliver(scene, 0, is_new=False)
+        deliveries = deliver(scene, 0, is_new=False, wait_seconds=WAIT_SECONDS if "wait" in switches else 0)
         told = {
             "deliveries of the poison": str(deliveries[poisoned]),
             "the two jobs behind it": ", ".join(state(scene.store, id) for id in good),
@@ -225,8 +226,9 @@ def submitted(scene: Scene) -> list[str]:
     return ids
 
 
-def deliver(scene: Scene, now: float, is_new: bool) -> dict[str, int]:
-    """Fetch until nothing comes, or we have seen enough; how often each job was delivered."""
+def deliver(scene: Scene, now: float, is_new: bool, wait_seconds: float = 0) -> dict[str, int]:
+    """Fetch until nothing comes, or we have seen enough; how often each job was delivered.  What the consumer can't
+    read it gives back, to be brought again at once or after a wait."""
     count: dict[str, int] = {}
     for _ in range(FETCHES):
         delivery = scene.broker.fetch()
@@ -236,7 +238,7 @@ def deliver(scene: Scene, now: float, is_new: bool) -> dict[str, int]:
         try:
             read(scene.store, delivery.message.job, now, is_new)
         except Unreadable:
-            scene.broker.nak(delivery)
+            scene.broker.nak(delivery, wait_seconds)
         else:
             carried_out(consume(scene.store, scene.broker, delivery, scene.work, now))
     return count

@@ -327,9 +327,10 @@ ENACTED = (
     Scenario(
         "poison",
         "A message is such that every consumer gives it back. What becomes of it, and of those behind it?",
-        "Three jobs; the consumer can't read the first, and gives it back at once. We look at twelve deliveries.",
+        "Three jobs; the consumer can't read the first, and gives it back. We look at twelve deliveries.",
         (
             Variant("no limit", ALL, "it is delivered again and again, before all others", switches="for ever"),
+            Variant("a wait", ALL, "the others pass; and it comes again, for ever", switches="wait"),
             Variant("a limit", ALL, "a dead letter, whose job is QUEUED for ever", switches="limit"),
             Variant("a limit, and a burial", ALL, "its job is over, and can be run again", switches="limit, buried"),
         ),

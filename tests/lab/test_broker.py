@@ -137,7 +137,7 @@ def test_a_message_that_is_to_come_later_lets_the_others_pass(broker: Broker) ->
     broker.publish("now")
     first = broker.fetch()
     assert first is not None
-    broker.nak(first, wait_seconds=2)
+    broker.nak(first, wait_seconds=1)
     seen = [broker.fetch(), broker.fetch(PATIENCE_SECONDS)]
     assert [(one.message.job, one.deliveries) for one in seen if one] == [("now", 1), ("later", 2)]
 

@@ -167,6 +167,19 @@ def test_a_message_whose_job_is_not_due_by_the_consumers_clock_is_given_back_and
 
 
 @needs_broker
+def test_a_message_that_comes_while_a_dead_workers_lease_is_good_is_thrown_away_and_the_sweepers_line_brings_another(
+    scene: Scene,
+) -> None:
+    scene.store.submit("job-1", "export", {"table": "x"}, now=0)
+    scene.relay(0)
+    scene.store.claim("job-1", "dies", now=0)
+    scene.consume(1)
+    assert (scene.told, scene.broker.messages()) == (["job-1: thrown away, it is RUNNING"], 0)
+    scene.recover()
+    assert (scene.told[1:], scene.ended("job-1")) == (["job-1: done"], DONE)
+
+
+@needs_broker
 def test_a_message_of_no_job_is_thrown_away(scene: Scene) -> None:
     scene.broker.publish("job-9")
     scene.consume(0)
@@ -227,6 +240,15 @@ def test_only_who_acknowledges_before_the_claim_loses_the_job() -> None:
     assert lost == [("at once", "crash: it has the message")]
     twice = {name for seen in told.values() for name, answer in seen.items() if "2 times" in answer}
     assert twice == {"crash: it has done the work"}, "at least once, whoever acknowledges when"
+
+
+@needs_broker
+def test_a_wait_lets_the_others_pass_and_only_a_limit_makes_an_end() -> None:
+    told = {switches: queueing.poison(switches) for switches in ("for ever", "wait", "limit")}
+    assert [seen["deliveries of the poison"] for seen in told.values()] == ["12", "1", "3"]
+    assert [seen["dead letters"] for seen in told.values()] == ["0", "0", "1"]
+    behind = [seen["the two jobs behind it"] for seen in told.values()]
+    assert behind == ["QUEUED, QUEUED", "SUCCEEDED, SUCCEEDED", "SUCCEEDED, SUCCEEDED"]
 
 
 @needs_broker
@@ -320,12 +342,13 @@ def test_jobslab_run_shows_rows_that_were_not_exercised_and_its_exit_code_is_0(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "nats", None)
+    monkeypatch.setenv("COLUMNS", "160")
     monkeypatch.setattr(sys, "argv", ["jobslab", "run", "--scenario", "poison"])
     with pytest.raises(SystemExit) as ended:
         main()
     said = capsys.readouterr().out
     assert ended.value.code == 0
-    assert said.count("not exercised") == 16
-    assert "15 rows were not exercised: the broker is not installed: pip install 'jobslab[queue]'" in " ".join(
+    assert said.count("not exercised") == 21
+    assert "20 rows were not exercised: the broker is not installed: pip install 'jobslab[queue]'" in " ".join(
         said.split()
     )
