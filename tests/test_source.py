@@ -53,7 +53,7 @@ def test_the_sample_has_a_header_and_some_thousand_orders(tmp_path: Path) -> Non
 
 def test_the_expected_outcomes_are_found() -> None:
     with expected().open(newline="") as file:
-        assert next(csv.reader(file)) == ["scenario", "variant", "flags_on", "step", "expected"]
+        assert next(csv.reader(file)) == ["scenario", "variant", "flags_on", "step", "expected", "switches"]
 
 
 def test_in_a_wheel_the_data_lies_inside_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
