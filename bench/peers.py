@@ -372,8 +372,8 @@ def main(jobs: int = JOBS, rounds: int = ROUNDS, waiting: tuple[int, ...] = WAIT
     with tempfile.TemporaryDirectory() as folder, a_server() as server:
         place = Place(Path(folder), server.url)
         print(versions(server.url))
-        print(f"\n{jobs:,} jobs, median of {rounds} rounds, every commit on the disk")
-        print_cycles(three_transactions(place, jobs, rounds))
+        print(f"\n{jobs:,} jobs, every commit on the disk; median of {3 * rounds} rounds, then of {rounds}")
+        print_cycles(three_transactions(place, jobs, 3 * rounds))
         rates = loops(place, jobs, rounds)
         print_loops(rates)
         draw(rates, FIGURE)
