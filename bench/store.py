@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from bench import told
 from jobslab.contract import SCHEMA, Contract, render
 from jobslab.settings import SERVICE
 from jobslab.stores.sql import SQLStore
@@ -128,10 +129,9 @@ def per_second(cycle: Cycle, cycles: int = CYCLES) -> float:
 def cycles_per_second(synchronous: str) -> dict[str, float]:
     """Jobs per second of each side: the median of rounds in which the sides take turns."""
     seen: dict[str, list[float]] = {side: [] for side in SIDES}
-    for _ in range(ROUNDS):
-        for side, make in SIDES.items():
-            with tempfile.TemporaryDirectory() as directory:
-                seen[side].append(per_second(make(Path(directory) / "jobs.db", synchronous)))
+    for side, make in told([*SIDES.items()] * ROUNDS, f"synchronous={synchronous}"):
+        with tempfile.TemporaryDirectory() as directory:
+            seen[side].append(per_second(make(Path(directory) / "jobs.db", synchronous)))
     return {side: statistics.median(rates) for side, rates in seen.items()}
 
 
@@ -172,7 +172,7 @@ def main() -> None:
         for side, rate in rates.items():
             print(f"    {side:24} {rate:8,.0f}   {rate / rates['bare']:5.2f} of bare")
     print("\nmilliseconds a claim, by the number of jobs waiting (synchronous=NORMAL, median of 500)")
-    times = {waiting: claim_milliseconds(waiting) for waiting in WAITING}
+    times = {waiting: claim_milliseconds(waiting) for waiting in told(WAITING, "claims among many")}
     for waiting, (milliseconds, plan) in times.items():
         print(f"    {waiting:9,} {milliseconds:8.3f}   {plan}")
     print(f"    ratio of {WAITING[-1]:,} to {WAITING[0]:,}: {times[WAITING[-1]][0] / times[WAITING[0]][0]:.2f}")
