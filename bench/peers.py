@@ -375,10 +375,9 @@ def main(jobs: int = JOBS, rounds: int = ROUNDS, waiting: tuple[int, ...] = WAIT
     with tempfile.TemporaryDirectory() as folder, a_server() as server:
         place = Place(Path(folder), server.url)
         print(versions(server.url))
-        print(
-            f"\nevery commit on the disk; median of {2 * jobs // BATCH} turns, then {jobs:,} jobs, median of {rounds} rounds"
-        )
-        print_cycles(three_transactions(place, 2 * jobs))
+        turns = 2 * jobs // BATCH
+        print(f"\nevery commit on the disk; median of {turns} turns, then {jobs:,} jobs, median of {rounds} rounds")
+        print_cycles(three_transactions(place, turns * BATCH))
         rates = loops(place, jobs, rounds)
         print_loops(rates)
         draw(rates, FIGURE)
