@@ -140,7 +140,9 @@ class Service:
         command = [sys.executable, "-P", "-c", SERVE.format(parent=os.getpid()), "serve"]
         command += [f"--{name}={value}" for name, value in options.items()]
         self.log = (folder / "log").open("w", encoding="utf-8")
-        self.server = subprocess.Popen(command, stdout=PIPE, stderr=self.log, text=True, process_group=0)
+        # It is killed in the end: what it keeps in a temporary folder has to go with ours.
+        env = os.environ | {"TMPDIR": str(folder)}
+        self.server = subprocess.Popen(command, stdout=PIPE, stderr=self.log, text=True, process_group=0, env=env)
         self._workers: list[Worker] = []
         self._client: JobClient | None = None
 
