@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jobslab.contract import Contract
 from jobslab.errors import JobslabError
 from jobslab.job import Error, Job
-from jobslab.lab.text import Text, as_html
+from jobslab.lab.text import Text, tabular
 from jobslab.settings import LAB
 from jobslab.stores import Store, open_store
 from jobslab.sweeper import sweep
@@ -57,6 +57,7 @@ class Line(NamedTuple):
     seen: tuple[tuple[str, str], ...]  # whatever the lab looked at
 
 
+@tabular
 class Story(NamedTuple):
     """All that became of one job."""
 
@@ -77,15 +78,6 @@ class Story(NamedTuple):
     def seen(self) -> dict[str, str]:
         """What the lab looked at, at the end."""
         return dict(self.lines[-1].seen)
-
-    def __str__(self) -> str:
-        return str(self.frame().to_string())
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        return as_html(self.frame())
 
     def frame(self) -> "pd.DataFrame":
         """The lines as a DataFrame: a line a point, who was there, the job's state, and what was looked at."""

@@ -118,11 +118,13 @@ def worlds(memo: Memo, bounds: Bounds) -> Iterator[World]:
     """A world to be searched, and emptied then: its parts hold each other in circles, and Python's collector would have
     to look through all of them."""
     world = World(memo, bounds, alike=True)
-    yield world
-    for alike in world.stand_ins.values():
-        for owner in (alike.futures, alike):
-            vars(owner).clear()
-    vars(world).clear()
+    try:
+        yield world
+    finally:
+        for alike in world.stand_ins.values():
+            for owner in (alike.futures, alike):
+                vars(owner).clear()
+        vars(world).clear()
 
 
 def explored(
@@ -153,31 +155,24 @@ def searched(
     What breaks at all breaks early.  So after a glance the search begins anew for the promises that are still open:
     many more states are alike to those alone.
     """
+
+    def look(asked: Sequence[checker.Property], at_most: int | None) -> checker.Result:
+        alike = standing_for_all(world, [each.name for each in asked])
+        system = checker.System([world.start], world.enabled, alike.canon if alike else None)
+        return checker.check(system, asked, limit=at_most, progress=progress, first=first)
+
     at_most = GLANCE if limit is None else min(GLANCE, limit)
-    glance = looked_at(world, chosen, at_most, first, progress)
+    glance = look(chosen, at_most)
     answers = {each.name: glance.verdicts[each.name].answer for each in chosen}
     still = [each for each in chosen if answers[each.name] == NOT_EXHAUSTED]
     if glance.exhausted or not still or at_most == limit or (first and BROKEN in answers.values()):
         return glance
-    rest = looked_at(world, still, limit, first, progress)
+    rest = look(still, limit)
     verdicts = glance.verdicts | rest.verdicts
     return rest._replace(verdicts={each.name: verdicts[each.name] for each in chosen})
 
 
 GLANCE = 5_000  # states
-
-
-def looked_at(
-    world: World,
-    chosen: Sequence[checker.Property],
-    limit: int | None,
-    first: bool,
-    progress: Callable[[int], None] | None,
-) -> checker.Result:
-    """What the checker finds in one look."""
-    alike = standing_for_all(world, [each.name for each in chosen])
-    system = checker.System([world.start], world.enabled, alike.canon if alike else None)
-    return checker.check(system, chosen, limit=limit, progress=progress, first=first)
 
 
 def standing_for_all(world: World, names: Collection[str]) -> Alike | None:

@@ -32,7 +32,7 @@ from jobslab.lab.chaos.cluster import SERVE, ChaosError
 from jobslab.lab.chaos.run import a_new_store
 from jobslab.lab.chaos.worker import KIND, end_with, settings
 from jobslab.lab.postgres import a_store
-from jobslab.lab.text import as_html
+from jobslab.lab.text import tabular
 from jobslab.loop import work
 from jobslab.stores import Store, open_store
 from jobslab.sweeper import sweep
@@ -243,6 +243,7 @@ class Line(NamedTuple):
     state: str  # the row's, afterwards
 
 
+@tabular
 class Story(NamedTuple):
     """What was the same each time: the journal's lines by job, what a client sees at the end, and the findings."""
 
@@ -259,15 +260,6 @@ class Story(NamedTuple):
     def result(self, job: str) -> str:
         """Whose result the job has.  Raises KeyError."""
         return dict(self.results)[job]
-
-    def __str__(self) -> str:
-        return str(self.frame().to_string())
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        return as_html(self.frame())
 
     def frame(self) -> "pd.DataFrame":
         """The lines as a DataFrame."""
