@@ -5,6 +5,7 @@ when it runs: asking for help must not load a web framework or pandas.
 """
 
 import os
+import re
 import sys
 
 import typer
@@ -42,9 +43,21 @@ def callback() -> None:
     """Makes `run` a command by its name even while it is the only one."""
 
 
+class NoText(JobslabError):
+    """An argument is no text."""
+
+
+def refuse_what_is_no_text(arguments: list[str]) -> None:
+    """Bytes that are no UTF-8 come as lone surrogates, which no database and no terminal takes.  Raises NoText."""
+    for argument in arguments:
+        if not argument.isascii() and re.search("[\ud800-\udfff]", argument):
+            raise NoText(f"{argument!a} is not text in UTF-8; write it anew")
+
+
 def main() -> None:
     """The console script."""
     try:
+        refuse_what_is_no_text(sys.argv[1:])
         app()
     except JobslabError as wrong:
         print(f"jobslab: {wrong}", file=sys.stderr)

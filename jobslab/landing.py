@@ -6,11 +6,12 @@ answer is one of six words, and where it can't be known it is UNKNOWN, never a g
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from jobslab.effects import Entry
 from jobslab.job import Job, State
@@ -31,13 +32,20 @@ class Landing(NamedTuple):
     landed: Landed
     says: str
     name: str | None = None  # the file that was looked for or found, or the effect of the ledger's entry
-    rows_promised: int | None = None  # by the job's result
-    rows_found: int | None = None  # in the file
 
 
 def file_name(id: str, attempt: int) -> str:
     """What the file of a job's attempt is called: fenced like a report, and never a path out of its directory."""
     return f"{quote(id, safe='')}.{attempt}.csv"
+
+
+FILE = re.compile(r"(.+)\.\d+\.csv|\.(.+)\.\d+\.csv\.part")  # a worker that was killed leaves a part (effects.staged)
+
+
+def id_in(name: str) -> str | None:
+    """Whose file this is by its name, whole or unfinished; None for a file that is none of ours."""
+    named = FILE.fullmatch(name)
+    return unquote(named[1] or named[2]) if named else None
 
 
 # A file
@@ -55,31 +63,30 @@ def file(job: Job, results: Path | None) -> Landing:
         return Landing(Landed.LANDED, "the job promised no file; its result is in its row")
     name = Path(str(promised["file"])).name
     if results is None:
-        return Landing(Landed.UNKNOWN, f"nobody says in which directory {name} should be", name, promised.get("rows"))
+        return Landing(Landed.UNKNOWN, f"nobody says in which directory {name} should be", name)
     return kept_promise(results / name, promised)
 
 
 def kept_promise(path: Path, promised: dict[str, Any]) -> Landing:
     """Whether this file is what the job's result says of it: bytes, rows, SHA-256, as far as the result has them."""
-    rows = promised.get("rows")
     if not path.parent.is_dir():
-        return Landing(Landed.UNKNOWN, "the directory of the results is not there, or not the one", path.name, rows)
+        return Landing(Landed.UNKNOWN, "the directory of the results is not there, or not the one", path.name)
     try:
         found = measured(path)
     except FileNotFoundError:
-        return Landing(Landed.ABSENT, f"the job says that {path.name} is there, and it is not", path.name, rows)
+        return Landing(Landed.ABSENT, f"the job says that {path.name} is there, and it is not", path.name)
     except OSError as wrong:
-        return Landing(Landed.UNKNOWN, f"{path.name} can't be read just now: {wrong.strerror}", path.name, rows)
+        return Landing(Landed.UNKNOWN, f"{path.name} can't be read just now: {wrong.strerror}", path.name)
     counts = [
         f"{found[what]} {what} of {promised[what]}" for what in ("rows", "bytes") if differs(what, promised, found)
     ]
     if counts:
-        return Landing(Landed.DAMAGED, f"{path.name} has {' and '.join(counts)}", path.name, rows, found["rows"])
+        return Landing(Landed.DAMAGED, f"{path.name} has {' and '.join(counts)}", path.name)
     if differs("sha256", promised, found):
         says = f"{path.name} is as long as it should be, and its content is not what was written"
-        return Landing(Landed.DAMAGED, says, path.name, rows, found["rows"])
+        return Landing(Landed.DAMAGED, says, path.name)
     says = f"{path.name} is there, whole, with {found['rows']} rows"
-    return Landing(Landed.LANDED, says, path.name, rows, found["rows"])
+    return Landing(Landed.LANDED, says, path.name)
 
 
 def differs(what: str, promised: dict[str, Any], found: dict[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from jobslab import landing
 from jobslab.clock import unguessable
+from jobslab.errors import KeyReused
 from jobslab.job import Job, Reply, State
 from jobslab.landing import Landed, Landing
 from jobslab.rerun import rerun
@@ -40,7 +41,7 @@ class Action(StrEnum):
     TAKE = "claim it, and report"
     MEND = "mend the other side"
     AGAIN = "do it again, as a new job"
-    WAIT = "wait for the worker that has it"
+    WAIT = "left to its worker, or to a sweep"
     PERSON = "a person decides"
 
 
@@ -123,7 +124,10 @@ def repair(
         return "the other side is mended", None
     if action == Action.AGAIN:
         # A row that is over stays over.  One new job for all who reconcile at once, and for who reruns it by hand.
-        return f"{rerun(store, job.id, ids(), anyway=True, now=now).job.id} does it again", None
+        try:
+            return f"{rerun(store, job.id, ids(), anyway=True, now=now).job.id} does it again", None
+        except KeyReused:  # the owner has used the key of the new job for something else
+            return "nothing", "fingerprint"
     reply = (take if action == Action.TAKE else report)(store, job, found.result, now)
     return f"it is {reply.state} now" if reply.accepted else "nothing", reply.refused_by
 
@@ -151,5 +155,8 @@ def files(results: Path) -> Probe:
 def file_found(results: Path, job: Job) -> Found:
     seen = landing.file(job, results)
     if seen.landed == Landed.UNREPORTED and seen.name:
-        return Found(seen, {"file": seen.name, **landing.measured(results / seen.name)})
+        try:
+            return Found(seen, {"file": seen.name, **landing.measured(results / seen.name)})
+        except OSError as wrong:
+            return Found(Landing(Landed.UNKNOWN, f"{seen.name} can't be read just now: {wrong.strerror}", seen.name))
     return Found(seen, again=True)  # the file of another attempt has another name, so that nothing is lost by it

@@ -13,7 +13,6 @@ from jobslab.effects import Entry
 from jobslab.errors import StoreError
 from jobslab.job import Event, Expired, Job, State
 from jobslab.landing import Landed, Landing
-from jobslab.rerun import key_of
 from jobslab.settings import Settings
 from jobslab.stores import Store
 
@@ -30,7 +29,7 @@ class Seen(NamedTuple):
     found: Job | Expired | None
     events: tuple[Event, ...]  # of the job that has the id now
     landings: tuple[Landing, ...]
-    last_claim: float | None  # of any job
+    last_word: float | None  # of any worker
     ahead: int
     again: str | None  # the job that does it again
     contract: Contract
@@ -75,9 +74,7 @@ def look(
     job = found if isinstance(found, Job) else None
     landings = () if job is None else landed(job, results, entries)
     ahead = 0 if job is None or job.state != State.QUEUED else store.ahead(job)
-    rerun = job and store.find(job.owner, key_of(id), now=now)
-    told = confirmed(store, job)
-    last, again = store.last_claim(), rerun and rerun.id
+    last, again, told = store.last_word(), store.rerun(id), confirmed(store, job)
     return Seen(id, now, found, events, landings, last, ahead, again, store.contract, store.settings, told, asker)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jobslab import stage
-from jobslab.cause import BY_NAME, Cause
+from jobslab.cause import BY_NAME, WRONG, Cause
 from jobslab.effects import Entry
 from jobslab.job import Event, Expired, Job, State
 from jobslab.landing import Landed
@@ -75,7 +75,7 @@ def explain(seen: Seen) -> Where:
     known, unknown, operator, owner = (
         text.format(**slots) for text in (cause.known, cause.unknown, cause.operator, cause.owner)
     )
-    if seen.again:
+    if is_followed(seen, cause):
         operator = owner = f"follow {seen.again}, which does it again"
     answers = (exists(seen), entered(seen), stopped(seen), landing_of(seen), recovers(seen))
     three = (accepted(seen), answers[2]._replace(question="which step?"), business_result(seen))
@@ -93,6 +93,12 @@ def explain(seen: Seen) -> Where:
         owner,
         seen.events,
     )
+
+
+def is_followed(seen: Seen, cause: Cause) -> bool:
+    """Is it over, in a way that is wrong, and done again by another job?"""
+    ours = cause.verdict == WRONG and cause.name != "another-owners"
+    return seen.again is not None and seen.job is not None and seen.job.done and ours
 
 
 def cause_of(seen: Seen) -> str:
@@ -124,15 +130,18 @@ def queued(job: Job, seen: Seen) -> str:
         return "far-future" if far else "backing-off"
     if seen.confirmed == NO:
         return "unpublished"
-    patient = seen.now - job.run_at <= seen.settings.lease_seconds
-    idle = seen.last_claim is None or seen.last_claim < job.run_at
-    return "no-worker" if idle and not patient else "waiting"
+    return "no-worker" if seen.now - heard(job, seen) > seen.settings.lease_seconds else "waiting"
+
+
+def heard(job: Job, seen: Seen) -> float:
+    """Since when no worker has said a word, and the job is due: one at work renews at a third of its lease."""
+    return max(job.run_at, seen.last_word or 0)
 
 
 def running(job: Job, seen: Seen) -> str:
     if job.lease_until is not None and job.lease_until > seen.now:
         return "working"
-    if is_landed(seen, Landed.UNREPORTED):
+    if is_landed(seen, Landed.UNREPORTED) and not job.cancel_requested:
         return "unreported"
     return "lease-over" if seen.contract.leases else "no-lease"
 
@@ -381,6 +390,7 @@ def job_facts(seen: Seen, job: Job) -> dict[str, Any]:
         "attempt": job.attempt,
         "max": job.max_attempts,
         "ahead": ahead,
+        "quiet": ago(seen.now - heard(job, seen)),
         "born": ago(seen.now - job.created_at),
         "last_error": f"its error: {told.get('message')}" if told else "it has no error",
     }

@@ -1,6 +1,8 @@
 """Do `jobslab where` and `jobslab sweep` answer an operator, each trouble in its own words, and make nothing?"""
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -157,6 +159,26 @@ def test_a_ledger_that_is_not_there_is_not_made(shop: Shop, tmp_path: Path) -> N
     assert not (tmp_path / "none.db").exists()
 
 
+def test_a_file_that_is_no_ledger_and_one_that_is_empty_are_refused_and_left_as_they_are(
+    shop: Shop, tmp_path: Path
+) -> None:
+    with pytest.raises(JobslabError, match="jobs.db is no ledger"):
+        shop.run("where", "job-1", "--ledger", str(shop.path))
+    with shop.store.database.read() as db:
+        assert not shop.store.database.has_table(db, "effects")
+    empty = tmp_path / "empty.db"
+    empty.touch()
+    with pytest.raises(JobslabError, match="there is no store"):
+        CliRunner().invoke(app, ["where", "job-1", "--store", str(empty)], catch_exceptions=False)
+    assert empty.stat().st_size == 0
+
+
+def test_an_id_that_is_no_text_is_one_sentence() -> None:
+    command = [sys.executable, "-c", "from jobslab.cli import main; main()", "where", b"job-\xff"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "jobslab: 'job-\\udcff' is not text in UTF-8; write it anew\n")
+
+
 # The sweep
 
 
@@ -168,18 +190,22 @@ def stuck(shop: Shop, id: str, attempts: int) -> None:
 def test_a_dry_run_says_what_a_sweep_does_and_does_nothing(shop: Shop) -> None:
     stuck(shop, "job-1", 1)
     stuck(shop, "job-2", 2)
+    stuck(shop, "job-3", 2)
+    shop.store.cancel("job-3")
     before = shop.store.rows(), shop.store.events()
     assert shop.run("sweep", "--dry-run") == (
         0,
         "job-1: the lease of attempt 1 is over; it is given up: no attempt is left "
-        "job-2: the lease of attempt 1 is over; it goes back to the queue",
+        "job-2: the lease of attempt 1 is over; it goes back to the queue, or is over if it was asked to stop "
+        "job-3: the lease of attempt 1 is over; it goes back to the queue, or is over if it was asked to stop",
     )
     assert (shop.store.rows(), shop.store.events()) == before
     assert shop.run("sweep")[1] == (
         "job-1: the lease of attempt 1 is over; it is FAILED now "
-        "job-2: the lease of attempt 1 is over; it is QUEUED now"
+        "job-2: the lease of attempt 1 is over; it is QUEUED now "
+        "job-3: the lease of attempt 1 is over; it is CANCELLED now"
     )
-    assert [row.state for row in shop.store.rows()] == ["FAILED", "QUEUED"]
+    assert [row.state for row in shop.store.rows()] == ["FAILED", "QUEUED", "CANCELLED"]
     assert shop.run("sweep") == (0, "no running job's lease is over")
 
 
@@ -193,7 +219,7 @@ def test_a_sweep_that_comes_too_late_says_so(shop: Shop, monkeypatch: pytest.Mon
         return seen
 
     monkeypatch.setattr(Store, "stuck", finished_meanwhile)
-    assert shop.run("sweep")[1].endswith("somebody was faster (refused by still_expired)")
+    assert shop.run("sweep")[1].endswith("it has changed meanwhile (refused by still_expired)")
 
 
 def test_a_sweep_of_a_store_without_leases_says_that_it_is_in_vain(tmp_path: Path) -> None:

@@ -197,6 +197,32 @@ def test_it_is_made_again_once_however_often_one_reconciles(store: Store, result
     assert len(store.rows()) == 2
 
 
+def test_a_key_that_its_owner_has_used_for_something_else_hinders_nobody_else(store: Store, results: Path) -> None:
+    for n in (1, 2):
+        store.submit(f"job-{n}", "export", {"table": "orders"}, now=0)
+        store.claim(f"job-{n}", "A", now=0)
+        store.succeed(f"job-{n}", 1, "A", {"file": f"job-{n}.1.csv"}, now=1)
+    store.submit("job-3", "wait", {}, key="rerun-of-job-1", now=1)
+    first, second = reconcile(store, files(results), ids=counted(["job-3"]), now=2)
+    assert (first.done, first.refused_by, first.open) == ("nothing", "fingerprint", True)
+    assert (second.done, second.open) == ("job-5 does it again", False)
+
+
+def test_a_file_that_cannot_be_read_takes_a_person(
+    store: Store, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claimed(store)
+    written(results)
+
+    def away(path: Path) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("jobslab.landing.measured", away)
+    [finding] = compare(store, results)
+    assert (finding.action, finding.open) == (Action.PERSON, True)
+    assert finding.landing.says == "job-1.1.csv can't be read just now: Input/output error"
+
+
 def test_two_who_reconcile_at_once_make_one_new_job(store: Store, results: Path) -> None:
     done(store)
 

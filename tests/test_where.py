@@ -91,6 +91,18 @@ def in_turn(store: Store) -> None:
     store.claim("job-0", "A", now=30)
 
 
+def busy(store: Store) -> None:
+    """It is due for long, and the one worker renews the lease of another job."""
+    in_turn(store)
+    store.renew("job-0", 1, "A", now=39)
+
+
+def to_stop(store: Store) -> None:
+    """Its owner has asked it to stop, and its worker is gone."""
+    claim(store)
+    store.cancel("job-1", now=2)
+
+
 NOBODY = "no row, and no line of the journal has this id"
 EXPIRED_AT = 2 + LAB.retention_seconds
 
@@ -115,7 +127,10 @@ CASES: dict[str, tuple[Callable[[Store], None], str | None, float, str, str, str
         lambda s: deleted(s, "FROM events WHERE verb = 'submit'"), None, 3, "journal", "YES UNKNOWN NOT YET",
         "the row is RUNNING; of the journal: its first lines are missing", "which of the two",
     ),
-    "no worker": (submit, None, LEASE + 1, "no-worker", "YES queued NOT YET", "since 11 s, and no job", "runs at all"),
+    "no worker": (submit, None, LEASE + 1, "no-worker", "YES queued NOT YET", "for 11 s no worker", "runs at all"),
+    "workers gone": (in_turn, None, 41, "no-worker", "YES queued NOT YET", "for 11 s no worker", "runs at all"),
+    "workers busy": (busy, None, 45, "waiting", "YES queued NOT YET", "with 0 jobs before", "when a worker"),
+    "to be stopped": (to_stop, WHOLE, LEASE + 2, "lease-over", "YES running UNREPORTED", "is over", "dead or slow"),
     "no task": (lambda s: retry(s, "unknown kind"), None, 3, "no-task", "YES queued NOT YET", "task 'export'", "other"),
     "no task at last": (lambda s: fail(s, "unknown kind"), None, 3, "no-task", "YES done NONE", "1 of 3 was", "other"),
     "far future": (lambda s: retry(s, wait_seconds=99999), None, 3, "far-future", "YES queued NOT YET", "28 h", "cloc"),
@@ -167,8 +182,6 @@ def test_another_owners_job_is_told_to_the_operator_as_that(store: Store) -> Non
     told = where(store, "job-1", asker="bob", now=1)
     assert told.cause.name == "another-owners"
     assert "over HTTP bob is told that there is no such job" in told.known
-    gone = where(store, "job-1", asker="bob", now=1)
-    assert gone.cause.name == "another-owners"
 
 
 def test_an_expired_job_of_somebody_else_is_somebody_elses_too(store: Store) -> None:
@@ -281,6 +294,20 @@ def test_a_job_that_is_run_again_says_as_which(store: Store) -> None:
     assert told.next == told.owner_next == "follow job-2, which does it again"
     assert told.answers[4].says == "FAILED is terminal; job-2 does it again"
     assert where(store, "job-2", now=5).again is None
+    assert "tell nothing of this one" in where(store, "job-1", asker="bob", now=5).next
+
+
+def test_a_job_that_only_has_the_key_of_a_rerun_is_none(store: Store) -> None:
+    fail(store)
+    store.submit("job-2", "export", {}, key="rerun-of-job-1", now=4)
+    assert where(store, "job-1", now=5).again is None
+
+
+def test_a_job_that_is_well_or_not_over_says_its_own_next_step_though_it_is_run_again(store: Store) -> None:
+    succeed(store, 3)
+    rerun(store, "job-1", "job-2", anyway=True, now=4)
+    told = where(store, "job-1", now=5)
+    assert (told.again, told.next) == ("job-2", "nothing")
 
 
 def test_those_who_are_picked_before_it_are_counted(store: Store) -> None:

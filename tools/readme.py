@@ -12,6 +12,7 @@ from pathlib import Path
 
 from jobslab.contract import RULES
 from jobslab.job import STATES
+from jobslab.stage import markdown as stages
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -69,7 +70,7 @@ def chapters() -> str:
     return table(["chapter", "its question", "minutes"], rows)
 
 
-PARTS = {"run": run, "chapters": chapters, "rules": rules, "states": states}
+PARTS = {"run": run, "chapters": chapters, "rules": rules, "states": states, "stages": stages}
 
 
 def rendered(readme: str) -> str:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from jobslab.commands.service import Results, ServeError, StoreUrl, results_of
+from jobslab.commands.service import Results, StoreUrl, results_of
 from jobslab.commands.sweep import DryRun
-from jobslab.commands.where import must_be_there
+from jobslab.commands.where import NoSuchFile, must_be_there
 from jobslab.stores import open_store
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def reconcile(store: StoreUrl = "jobslab.db", results: Results = None, dry_run: 
     directory = results_of(store, results)
     must_be_there(store, "store")
     if not directory.is_dir():
-        raise ServeError(f"there is no directory {directory}, so nothing can be compared; give --results DIR")
+        raise NoSuchFile(f"there is no directory {directory}, so nothing can be compared; give --results DIR")
     with open_store(None, store) as jobs:
         findings = compare(jobs, files(directory), dry_run=dry_run)
     print("\n".join(lines(findings, dry_run)))

@@ -8,7 +8,6 @@ import contextlib
 import ipaddress
 import logging
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -227,14 +226,13 @@ def keep_house(store: Store, results: Path, wait: Callable[[float], bool]) -> No
             return
 
 
-RESULT = re.compile(r"\.?([^.]+)\.\d+\.csv(\.part)?\Z")  # see tasks.export; a worker that was killed leaves a .part
-
-
 def remove_results(store: Store, results: Path) -> None:
     """Remove the files of jobs that are gone."""
+    from jobslab.landing import id_in
+
     for file in results.iterdir() if results.is_dir() else ():
-        named = RESULT.match(file.name)
-        if named and not isinstance(store.get(named[1]), Job):
+        id = id_in(file.name)
+        if id is not None and not isinstance(store.get(id), Job):
             file.unlink(missing_ok=True)
 
 

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,38 +12,41 @@ from jobslab.commands.service import StoreUrl
 from jobslab.commands.where import must_be_there
 from jobslab.stores import Store, open_store
 
+if TYPE_CHECKING:
+    from jobslab.sweeper import Sweeper, Write
+
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
 
-WOULD = {"requeue": "goes back to the queue", "exhaust": "is given up: no attempt is left"}
+WOULD = {
+    "requeue": "goes back to the queue, or is over if it was asked to stop",
+    "exhaust": "is given up: no attempt is left",
+}
 
 
 def sweep(store: StoreUrl = "jobslab.db", dry_run: DryRun = False) -> None:
     """Give back to the queue, or give up, the jobs whose lease is over."""
     must_be_there(store, "store")
     with open_store(None, store) as jobs:
-        lines = list(planned(jobs) if dry_run else done(jobs))
+        lines = list(told(jobs, dry_run))
         if not jobs.contract.leases:
             lines.append("this store's contract has no leases: a sweep never finds anything in it")
     print("\n".join(lines or ["no running job's lease is over"]))
 
 
-def planned(store: Store) -> Iterator[str]:
-    """What a sweep would do, a line a job."""
+def told(store: Store, dry_run: bool) -> Iterator[str]:
+    """What a sweep would do, or what it did, a line a job."""
     from jobslab.sweeper import Sweeper, decide, look, observe
 
     sweeper = look(store, Sweeper("sweep"))
     while (write := decide(sweeper)) is not None:
-        yield f"{write.id}: the lease of attempt {write.attempt} is over; it {WOULD[write.verb]}"
+        says = WOULD[write.verb] if dry_run else done(store, sweeper, write)
+        yield f"{write.id}: the lease of attempt {write.attempt} is over; it {says}"
         sweeper = observe(sweeper)
 
 
-def done(store: Store) -> Iterator[str]:
-    """The same, and do it; a write that was refused says by which rule."""
-    from jobslab.sweeper import Sweeper, decide, deliver, look, observe
+def done(store: Store, sweeper: "Sweeper", write: "Write") -> str:
+    """Do it, and say what became of it; a write that was refused says by which rule."""
+    from jobslab.sweeper import deliver
 
-    sweeper = look(store, Sweeper("sweep"))
-    while (write := decide(sweeper)) is not None:
-        reply = deliver(store, sweeper, write)
-        said = f"it is {reply.state} now" if reply.accepted else f"somebody was faster (refused by {reply.refused_by})"
-        yield f"{write.id}: the lease of attempt {write.attempt} is over; {said}"
-        sweeper = observe(sweeper)
+    reply = deliver(store, sweeper, write)
+    return f"is {reply.state} now" if reply.accepted else f"has changed meanwhile (refused by {reply.refused_by})"

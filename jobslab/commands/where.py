@@ -62,15 +62,19 @@ CODES = {"WRONG": 1, "UNKNOWN": 3, "WELL": 0}  # of several jobs the first here 
 
 
 def must_be_there(path: str, what: str) -> None:
-    """Raises NoSuchFile.  Whoever only looks must not make a new store by a slip of the pen."""
-    if not is_postgresql(path) and not Path(path).is_file():
+    """Raises NoSuchFile.  Whoever only looks must not make a new store by a slip of the pen, nor of an empty file."""
+    if not is_postgresql(path) and not (Path(path).is_file() and Path(path).stat().st_size):
         raise NoSuchFile(f"there is no {what} {path}; name the file that the service uses")
 
 
 def entries_of(ledger: Path) -> "tuple[Entry, ...]":
     """What the ledger holds.  Raises NoSuchFile, StoreError."""
     from jobslab.effects import Ledger
+    from jobslab.stores.sqlite import SQLite
 
     must_be_there(str(ledger), "ledger")
+    with closing(SQLite(str(ledger))) as database, database.read() as db:
+        if not database.has_table(db, "effects"):
+            raise NoSuchFile(f"{ledger} is no ledger: it has no table of effects; name the file that the workers use")
     with closing(Ledger(ledger)) as opened:
         return opened.entries()

@@ -119,11 +119,11 @@ def found(one: Installation) -> dict[str, str]:
         job = store.get(one.id, now=one.now)
         facts = {"asked for": one.id, **(row_facts(job, one.now) if isinstance(job, Job) else NO_ROW)}
         events = store.events_of(one.id)
-        last = store.last_claim()
+        last = store.last_word()
         facts["its journal"] = ", ".join(lines(event.verb for event in events)) or "no line"
         facts["in the outbox"] = in_outbox(store, one.id)
     return facts | {
-        "last claim of any job": "none" if last is None else exactly(one.now - last),
+        "last word of any worker": "none" if last is None else exactly(one.now - last),
         "lies in results": lying(one.folder / "results", one.id),
         "in the ledger": ", ".join(entry.effect for entry in one.entries() if entry.job_id == one.id) or "nothing",
     }

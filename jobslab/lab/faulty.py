@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from jobslab.clock import counted
 from jobslab.effects import Entry, Ledger
@@ -23,12 +23,10 @@ from jobslab.settings import LAB
 from jobslab.stores import Store
 from jobslab.stores.sql import SQLStore
 from jobslab.stores.sqlite import SQLite
+from jobslab.sweeper import sweep
 from jobslab.tasks import export
 from jobslab.where import Where, where
 from jobslab.worker import News, begun, next_news, task_for
-
-if TYPE_CHECKING:
-    pass
 
 PAY = "pay"
 DAY = 24 * 3600
@@ -180,18 +178,11 @@ def the_job_kills_its_workers(shop: Shop) -> str:
     """Every worker that takes this job dies of it."""
     attempts = shop.rng.randint(2, LAB.max_attempts)
     id = shop.submit(max_attempts=attempts)
-    for attempt in range(1, attempts + 1):
+    for _ in range(attempts):
         shop.claim(id)
-        silence(shop, id, attempt)
+        shop.passes(LAB.lease_seconds)
+        sweep(shop.store, now=shop.now)
     return id
-
-
-def silence(shop: Shop, id: str, attempt: int) -> None:
-    """The lease runs out, and a sweep finds it."""
-    shop.passes(LAB.lease_seconds)
-    again = shop.store.requeue(id, attempt, now=shop.now).accepted
-    if not again:
-        shop.store.exhaust(id, attempt, now=shop.now)
 
 
 def the_worker_dies_before_it_tells(shop: Shop) -> str:

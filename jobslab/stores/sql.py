@@ -193,13 +193,23 @@ class SQLStore:
             )
             return int(rows.fetchone()[0])
 
-    def last_claim(self) -> float | None:
-        """When any job was claimed last, as far back as the journal goes."""
+    def last_word(self) -> float | None:
+        """When any worker's claim or report was accepted last, as far back as the journal goes."""
         with self._reading() as db:
             row = db.execute(
-                "SELECT at FROM events WHERE verb = 'claim' AND accepted = 1 ORDER BY n DESC LIMIT 1"
+                """SELECT at FROM events
+                    WHERE verb IN ('claim', 'renew', 'progress', 'succeed', 'fail', 'retry', 'stop') AND accepted = 1
+                    ORDER BY n DESC LIMIT 1"""
             ).fetchone()
             return None if row is None else float(row[0])
+
+    def rerun(self, id: str) -> str | None:
+        """The id of the newest job that does this one again."""
+        with self._reading() as db:
+            row = db.execute(
+                "SELECT id FROM jobs WHERE rerun_of = :id ORDER BY created_at DESC, id DESC LIMIT 1", {"id": id}
+            ).fetchone()
+            return None if row is None else str(row[0])
 
     # Claiming a job
 

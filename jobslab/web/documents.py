@@ -193,7 +193,7 @@ def of_page(jobs: list[Job], limit: int) -> dict[str, Any]:
 
 
 def of_trace(told: dict[str, Any]) -> dict[str, Any]:
-    """The trace as `where.document` tells it to an owner, with times as all answers have them."""
+    """The trace as `telling.document` tells it to an owner, with times as all answers have them."""
     return told | {"journal": [line | {"at": moment(line["at"])} for line in told["journal"]]}
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from jobslab.commands.service import remove_results
 from jobslab.job import TERMINAL, State
+from jobslab.landing import file_name
 from jobslab.settings import LAB, SERVICE
 from tests.http.room import EXPORT, Room, problem, room
 
@@ -110,6 +111,10 @@ def test_f5_a_download_that_has_begun_is_not_cut_off_by_a_purge(lab: Room) -> No
 def test_f5_the_results_of_jobs_that_are_kept_are_kept(lab: Room) -> None:
     kept = lab.submitted()
     lab.work()
+    named = [lab.results / file_name(id, 1) for id in ("order 7", "a.b", ".c")]  # whatever ids an embedder gives
+    for path, id in zip(named, ("order 7", "a.b", ".c")):
+        lab.store.submit(id, "export", {"table": "orders"}, now=lab.clock.now())
+        path.touch()
     id = lab.submitted()
     lab.work()
     gone = lab.get(id).json()["result"]["file"]
@@ -123,6 +128,11 @@ def test_f5_the_results_of_jobs_that_are_kept_are_kept(lab: Room) -> None:
     assert not (lab.results / gone).exists()
     assert not left_by_a_killed_worker.exists()
     assert somebody_elses.exists()
+    assert all(path.exists() for path in named)
+    with lab.store.database.write() as db:
+        db.execute("DELETE FROM jobs WHERE id IN ('order 7', 'a.b', '.c')")
+    remove_results(lab.store, lab.results)
+    assert not any(path.exists() for path in named)
     assert lab.result(kept).status_code == 200
 
 

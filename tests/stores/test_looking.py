@@ -1,4 +1,4 @@
-"""What one looks at to say where a job is, on every database: its lines, its trace, its turn, the last claim."""
+"""What one looks at to say where a job is, on every database: its lines, its trace, its turn, the last word."""
 
 from jobslab.job import Error, Job
 from jobslab.settings import LAB
@@ -45,13 +45,24 @@ def test_who_is_before_a_job_is_who_is_picked_before_it(store: Store) -> None:
     assert picked == sorted(ahead, key=lambda id: ahead[id])
 
 
-def test_the_last_claim_is_the_last_that_was_accepted(store: Store) -> None:
-    assert store.last_claim() is None
+def test_the_last_word_of_any_worker_is_a_claim_or_a_report_that_was_accepted(store: Store) -> None:
+    assert store.last_word() is None
     store.submit("job-1", "export", {}, now=0)
+    assert store.last_word() is None
     store.claim("job-1", "A", now=2)
     store.claim("job-1", "B", now=3)
-    store.succeed("job-1", 1, "A", now=4)
-    assert store.last_claim() == 2
+    assert store.last_word() == 2
+    store.renew("job-1", 1, "A", now=4)
+    store.cancel("job-1", now=5)
+    assert store.last_word() == 4
+
+
+def test_the_job_that_does_another_again_is_the_newest_that_names_it(store: Store) -> None:
+    store.submit("job-1", "export", {}, now=0)
+    assert store.rerun("job-1") is None
+    for n in (2, 3):
+        store.submit(f"job-{n}", "export", {}, rerun_of="job-1", now=n)
+    assert (store.rerun("job-1"), store.rerun("job-3")) == ("job-3", None)
 
 
 def test_where_says_the_same_on_every_database(store: Store) -> None:
