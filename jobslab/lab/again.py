@@ -37,6 +37,9 @@ class Crash(BaseException):
 class NotReached(JobslabError):
     """The work never comes to the point of the fault, so the fault did not happen."""
 
+    def __init__(self, point: str) -> None:
+        super().__init__(f"the fault did not happen, since the work has no point {point!r}")
+
 
 class Fault(NamedTuple):
     """What happens to the first worker, and at which point."""
@@ -87,6 +90,11 @@ class Story(NamedTuple):
         return pd.DataFrame(rows, index=range(1, len(rows) + 1))
 
 
+def title(way: Callable[..., Any]) -> str:
+    """The name of a way, in words."""
+    return way.__name__.replace("_", " ")
+
+
 def change(before: Callable[..., Any], after: Callable[..., Any]) -> Text:
     """The lines of code in which two ways differ, `-` before and `+` after; names and docstrings left out."""
     a, b = (body(way) for way in (before, after))
@@ -127,7 +135,7 @@ def told(scene: Scene, fault: Fault) -> Iterator[Line]:
         yield scene.line("A", first.reports(0))
         return
     if point is None and not first.crashed:
-        raise NotReached(f"the fault did not happen, since the work has no point {fault.at!r}")
+        raise NotReached(fault.at)
     yield scene.line("A", f"{fault.at}: {'is gone' if fault.what == 'crash' else 'stands still'}")
     yield from again(scene)
     if fault.what == "slow":

@@ -7,7 +7,8 @@ Picture and text are made from the same counts.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from jobslab.lab.paying import FAULTS, Way, pay, title
+from jobslab.lab.again import title
+from jobslab.lab.paying import FAULTS, Way, pay
 from jobslab.lab.picture import Picture, draw
 
 if TYPE_CHECKING:

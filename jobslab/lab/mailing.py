@@ -4,12 +4,12 @@ What is left is a choice: perhaps twice, perhaps never, or a person who decides.
 """
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from jobslab.effects import Checkpoints, Ledger
 from jobslab.job import Job
-from jobslab.lab.again import Fault, NotReached, Story, Work, done
+from jobslab.lab.again import Fault, NotReached, Story, Work, done, title
 from jobslab.lab.paying import AFTER, BEFORE
 from jobslab.lab.payment import Account, shared
 
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 BETWEEN = "between mail and record"
 INTENDED = "between intent and mail"  # a point of one way alone
+POINTS = (BEFORE, INTENDED, BETWEEN, AFTER)
 FAULTS = (
     Fault(),
-    *(Fault("crash", point) for point in (BEFORE, BETWEEN, AFTER)),
-    *(Fault("slow", point) for point in (BEFORE, BETWEEN)),
+    *(Fault("crash", point) for point in POINTS),
+    *(Fault("slow", point) for point in POINTS[:-1]),
 )
 
 SENT = "sent"
@@ -114,20 +115,21 @@ def outcome(story: Story) -> str:
 
 def mailed(switches: str) -> dict[str, str]:
     """What came of it, under every fault: the scenario's rows."""
-    return {str(fault): outcome(send(WAYS[switches], fault)) for fault in FAULTS}
+    return outcomes(WAYS[switches])
+
+
+def outcomes(way: Way) -> dict[str, str]:
+    """What came of it, under every fault whose point the way has."""
+    told = {}
+    for fault in FAULTS:
+        with suppress(NotReached):
+            told[str(fault)] = outcome(send(way, fault))
+    return told
 
 
 def table(*ways: Way) -> "pd.DataFrame":
     """What came of it: a line a fault, a column a way; a dash where the way does not come to the point."""
     import pandas as pd
 
-    faults = (*FAULTS[:2], Fault("crash", INTENDED), *FAULTS[2:])
-    columns = {way.__name__.replace("_", " "): [cell(way, fault) for fault in faults] for way in ways}
-    return pd.DataFrame(columns, index=[str(fault) for fault in faults])
-
-
-def cell(way: Way, fault: Fault) -> str:
-    try:
-        return outcome(send(way, fault))
-    except NotReached:
-        return "-"
+    columns = {title(way): outcomes(way) for way in ways}
+    return pd.DataFrame(columns, index=[str(fault) for fault in FAULTS]).fillna("-")

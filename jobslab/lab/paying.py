@@ -19,8 +19,9 @@ import httpx2
 
 from jobslab.contract import Contract
 from jobslab.effects import Ledger
+from jobslab.errors import JobslabError
 from jobslab.job import Job
-from jobslab.lab.again import KIND, Attempt, Fault, Scene, Story, Work, again, done
+from jobslab.lab.again import KIND, Attempt, Fault, NotReached, Scene, Story, Work, again, done, title
 from jobslab.lab.payment import PATIENT_SECONDS, Account, shared
 from jobslab.settings import LAB
 from jobslab.stores import open_store
@@ -145,13 +146,12 @@ def pay(way: Way, fault: Fault = Fault()) -> Story:
         return done(work(way, account, ledger), fault, partial(books, account, ledger))
 
 
-def pay_two_jobs(way: Way) -> int:
-    """Two jobs of one customer, without a fault; how often was paid."""
+def pay_two_jobs(way: Way) -> None:
+    """Two jobs of one customer, without a fault.  Raises PaymentError where both send one key."""
     account = shared().account()
     with closing(Ledger(None)) as ledger:
         for id in ("job-1", "job-2"):
             done(work(way, account, ledger), Fault(), dict, id)
-        return len(account.movements())
 
 
 def work(way: Way, account: Account, ledger: Ledger) -> Callable[[Job], Work]:
@@ -173,18 +173,6 @@ def how_often(story: Story) -> str:
     return f"paid {count} time{'' if count == '1' else 's'}"
 
 
-def table(*ways: Way) -> "pd.DataFrame":
-    """How often was paid: a line a fault, a column a way."""
-    import pandas as pd
-
-    columns = {title(way): [pay(way, fault).seen["paid"] for fault in FAULTS] for way in ways}
-    return pd.DataFrame(columns, index=[str(fault) for fault in FAULTS])
-
-
-def title(way: Way) -> str:
-    return way.__name__.replace("_", " ")
-
-
 def promises(*ways: Way) -> "pd.DataFrame":
     """The two halves of *once*, under all faults: a line a promise, a column a way; in how many of them it broke."""
     import pandas as pd
@@ -201,20 +189,34 @@ def promises(*ways: Way) -> "pd.DataFrame":
 # The same with a process that is really killed
 
 
+class NotSent(JobslabError):
+    """Another process can't be told of this way: it has no name there."""
+
+
 def kill(way: Way, point: str) -> Story:
-    """Worker A as a process of its own, killed by SIGKILL at this point; worker B does the job again, here."""
-    account = shared().account()
+    """Worker A as a process of its own, killed by SIGKILL at this point; worker B does the job again, here.
+
+    Raises NotReached where the way has no such point, and NotSent for a way that is not in WAYS.
+    """
+    switches, account = name_of(way), shared().account()
     with (
         tempfile.TemporaryDirectory(prefix="jobslab-") as folder,
         open_store(Contract(), f"{folder}/jobs.db", settings=LAB, kinds=(KIND,)) as store,
         closing(Ledger(Path(folder) / "ledger.db")) as ledger,
     ):
         store.submit("job-1", KIND, {}, now=0)
-        [switches] = [name for name, other in WAYS.items() if other is way]
         victim = {"folder": folder, "url": shared().url, "account": account.name, "switches": switches, "point": point}
         kill_a_worker(victim)
         scene = Scene(store, work(way, account, ledger), partial(books, account, ledger))
         return Story(Fault("killed", point), (scene.line("A", f"{point}: is killed"), *again(scene)))
+
+
+def name_of(way: Way) -> str:
+    """The switches by which the other process finds it."""
+    for switches, other in WAYS.items():
+        if other is way:
+            return switches
+    raise NotSent(f"only these ways can be sent to another process: {', '.join(map(title, WAYS.values()))}")
 
 
 def kill_a_worker(told: dict[str, str]) -> None:
@@ -223,8 +225,11 @@ def kill_a_worker(told: dict[str, str]) -> None:
     with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True, start_new_session=True) as worker:
         assert worker.stdout is not None
         came_to = worker.stdout.readline().strip()
-        worker.kill()
-    assert came_to == told["point"], "the worker ended before it could be killed"
+        if came_to:
+            worker.kill()
+    if worker.returncode == 0:  # it has gone all the way
+        raise NotReached(told["point"])
+    assert came_to == told["point"], "the worker ended before it could be killed; what it says of itself stands above"
 
 
 def main(folder: str, url: str, account: str, switches: str, point: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobslab.effects import Checkpoints, Step, Undone, saga
 from jobslab.job import Job
-from jobslab.lab.again import Crash, Fault, Story, Work, done
+from jobslab.lab.again import Crash, Fault, Story, Work, done, title
 from jobslab.lab.payment import LIMIT, Account, Declined, shared
 from jobslab.worker import Permanent
 
@@ -110,7 +110,11 @@ def travel(back: Back, fault: Fault = Fault()) -> Story:
 
 def undone(switches: str) -> dict[str, str]:
     """What the customer has paid in the end, under every fault: the scenario's rows."""
-    return {str(fault): outcome(travel(WAYS[switches], fault)) for fault in FAULTS}
+    return outcomes(WAYS[switches])
+
+
+def outcomes(back: Back) -> dict[str, str]:
+    return {str(fault): outcome(travel(back, fault)) for fault in FAULTS}
 
 
 def outcome(story: Story) -> str:
@@ -121,5 +125,4 @@ def table(*ways: Back) -> "pd.DataFrame":
     """The same: a line a fault, a column a way."""
     import pandas as pd
 
-    columns = {way.__name__.replace("_", " "): undone(switches) for switches, way in WAYS.items() if way in ways}
-    return pd.DataFrame(columns)
+    return pd.DataFrame({title(way): outcomes(way) for way in ways})

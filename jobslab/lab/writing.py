@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from jobslab.effects import staged
 from jobslab.job import Job
-from jobslab.lab.again import Fault, Story, Work, done
+from jobslab.lab.again import Fault, Story, Work, done, title
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,8 +69,12 @@ def found(file: Path) -> str:
 
 
 def written(switches: str) -> dict[str, str]:
+    """What a reader finds: the scenario's rows."""
+    return outcomes(WAYS[switches])
+
+
+def outcomes(way: Way) -> dict[str, str]:
     """What a reader finds: while the worker is half-way, and at the end under every fault."""
-    way = WAYS[switches]
     half_way = next(line for line in write(way).lines if line.does == HALF)
     return {
         "a reader comes half-way": dict(half_way.seen)["a reader finds"],
@@ -82,4 +86,4 @@ def table(*ways: Way) -> "pd.DataFrame":
     """The same: a line a moment, a column a way."""
     import pandas as pd
 
-    return pd.DataFrame({way.__name__: written(switches) for switches, way in WAYS.items() if way in ways})
+    return pd.DataFrame({title(way): outcomes(way) for way in ways})

@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 
 from jobslab.lab import mailing, paying, undoing, writing
-from jobslab.lab.again import Fault, change
+from jobslab.lab.again import Fault, NotReached, change, title
 from jobslab.lab.coins import coins
 from jobslab.lab.paying import AFTER, BEFORE, BETWEEN, FAULTS, WAYS, key_and_record, naive, pay, record_then_call
 from jobslab.lab.payment import service
@@ -22,19 +22,19 @@ def paid(way, fault: Fault = Fault()) -> int:
     return int(pay(way, fault).seen["paid"])
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=paying.title)
+@pytest.mark.parametrize("way", WAYS.values(), ids=title)
 def test_the_points_of_a_way_are_all_there_and_each_is_a_crash(way) -> None:
     points = re.findall(r"yield (\w+)", inspect.getsource(way))
     assert points == ["BEFORE", "BETWEEN", "AFTER"]
     assert {fault.at for fault in FAULTS if fault.what == "crash"} == {BEFORE, BETWEEN, AFTER}
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=paying.title)
+@pytest.mark.parametrize("way", WAYS.values(), ids=title)
 def test_without_a_fault_every_way_pays_once(way) -> None:
     assert paid(way) == 1
 
 
-@pytest.mark.parametrize("way", KEYED, ids=paying.title)
+@pytest.mark.parametrize("way", KEYED, ids=title)
 def test_with_the_jobs_id_as_key_is_paid_once_at_every_point(way) -> None:
     assert {paid(way, fault) for fault in FAULTS} == {1}
 
@@ -60,6 +60,16 @@ def test_a_process_that_is_killed_leaves_what_a_crash_leaves(way, point) -> None
     killed = paying.kill(way, point)
     assert killed.lines[0].does == f"{point}: is killed"
     assert (killed.state, killed.seen) == (pay(way, Fault("crash", point)).state, pay(way, Fault("crash", point)).seen)
+
+
+def test_only_a_point_that_the_way_has_can_be_killed_at() -> None:
+    with pytest.raises(NotReached, match="the work has no point 'typo'"):
+        paying.kill(naive, "typo")
+
+
+def test_only_a_way_that_has_a_name_can_be_sent_to_another_process() -> None:
+    with pytest.raises(paying.NotSent, match="only these ways can be sent to another process: naive, asks first, "):
+        paying.kill(lambda till: naive(till), BETWEEN)
 
 
 @pytest.mark.long
@@ -90,22 +100,40 @@ def test_what_was_appended_stays_and_the_second_worker_adds_to_it() -> None:
 # Mails
 
 
+def test_every_point_of_every_way_to_send_is_a_crash_and_all_but_the_last_are_a_delay() -> None:
+    points = {
+        getattr(mailing, name)
+        for way in mailing.WAYS.values()
+        for name in re.findall(r"yield (\w+)", inspect.getsource(way))
+    }
+    assert {fault.at for fault in mailing.FAULTS if fault.what == "crash"} == points
+    assert {fault.at for fault in mailing.FAULTS if fault.what == "slow"} == points - {AFTER}
+
+
 def test_no_way_sends_just_one_mail_at_every_point_and_only_one_says_so() -> None:
-    faults = (*mailing.FAULTS, Fault("crash", mailing.INTENDED))
     for way in mailing.WAYS.values():
-        outcomes = {mailing.cell(way, fault) for fault in faults} - {"-"}
-        assert outcomes != {"1 mail"}
+        assert set(mailing.outcomes(way).values()) != {"1 mail"}
     in_doubt = [
         mailing.send(mailing.intent_and_record, Fault("crash", at)) for at in (mailing.INTENDED, mailing.BETWEEN)
     ]
     assert [mailing.outcome(story) for story in in_doubt] == ["0 mails; a person is asked", "1 mail; a person is asked"]
 
 
-def test_a_point_that_a_way_does_not_have_is_a_dash() -> None:
-    assert mailing.cell(mailing.record_after, Fault("crash", mailing.INTENDED)) == "-"
+def test_a_point_that_a_way_does_not_have_is_no_row_and_a_dash_in_the_table() -> None:
+    point = str(Fault("crash", mailing.INTENDED))
+    assert point not in mailing.mailed("record after")
+    table = mailing.table(mailing.intent_and_record, mailing.record_after)
+    assert list(table.loc[point]) == ["0 mails; a person is asked", "-"]
 
 
 # Steps that are taken back
+
+
+def test_a_trip_without_a_fault_passes_every_point_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed: list[str] = []
+    monkeypatch.setattr(undoing.Trap, "at", lambda trap, point: passed.append(point))
+    undoing.travel(undoing.pays_back)
+    assert tuple(passed) == undoing.POINTS
 
 
 @pytest.mark.parametrize("fault", undoing.FAULTS, ids=str)
@@ -120,9 +148,8 @@ def test_the_last_step_is_taken_back_first() -> None:
 
 
 def test_a_saga_that_gave_up_never_goes_forward_again() -> None:
-    lines = undoing.travel(undoing.pays_back_once, Fault("crash", "after flight is paid back")).lines
-    amounts = [int(dict(line.seen)["the customer has paid"]) for line in lines]
-    assert amounts == sorted(amounts[:3]) + sorted(amounts[3:], reverse=True)
+    story = undoing.travel(undoing.pays_back_once, Fault("crash", "after flight is paid back"))
+    assert story.seen["calls"] == "flight back, hotel back"
 
 
 def test_the_second_worker_leaves_out_what_is_written_down_and_calls_again_for_what_is_not() -> None:
@@ -133,6 +160,14 @@ def test_the_second_worker_leaves_out_what_is_written_down_and_calls_again_for_w
 
 
 # How it looks
+
+
+def test_a_table_has_the_ways_that_are_asked_for_in_that_order_and_any_way_of_ones_own() -> None:
+    def own(account, reference, amount):
+        return undoing.pays_back_once(account, reference, amount)
+
+    assert list(undoing.table(own, undoing.pays_back).columns) == ["own", "pays back"]
+    assert list(writing.table(writing.stages, writing.appends).columns) == ["stages", "appends"]
 
 
 def test_the_picture_says_in_words_what_it_shows() -> None:
