@@ -45,7 +45,7 @@ class Shop(NamedTuple):
         ids = counted(row.id for row in self.store.rows())
         return [
             finding
-            for probe in (self.only("export", files(self.results)), self.only("work", payments(self)))
+            for probe in (only("export", files(self.results)), only("work", payments(self)))
             for finding in reconcile(self.store, probe, dry_run=dry_run, ids=ids, now=LATER)
         ]
 
@@ -56,11 +56,6 @@ class Shop(NamedTuple):
         findings = self.reconcile(dry_run=dry_run)
         rows = [(one.id, one.landing.says, str(one.action), one.done or "") for one in findings]
         return pd.DataFrame(rows, columns=["job", "found", "what follows", "done"], index=range(1, len(rows) + 1))
-
-    def only(self, kind: str, probe: Probe) -> Probe:
-        """The probe for jobs of one kind; all others are none of its business."""
-        agrees = Found(Landing(Landed.NOT_DUE, "another probe asks"))
-        return lambda job: probe(job) if job.kind == kind else agrees
 
     def sweep(self) -> None:
         sweep(self.store, now=LATER)
@@ -128,6 +123,12 @@ def pays(shop: Shop, id: str) -> None:
 
 
 # Asking the service
+
+
+def only(kind: str, probe: Probe) -> Probe:
+    """The probe for jobs of one kind; all others are none of its business."""
+    agrees = Found(Landing(Landed.NOT_DUE, "another probe asks"))
+    return lambda job: probe(job) if job.kind == kind else agrees
 
 
 def payments(shop: Shop) -> Probe:

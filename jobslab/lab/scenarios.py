@@ -11,7 +11,7 @@ module is given the variant's switches, and answers for each step.
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from jobslab.contract import Contract
 from jobslab.errors import JobslabError
@@ -20,9 +20,6 @@ from jobslab.lab.place import Opens, here
 from jobslab.lab.running import ANSWERED, NOT_EXERCISED, Row, run
 from jobslab.lab.schedule import Schedule, parse
 from jobslab.source import expected as expected_csv
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class UnknownScenario(JobslabError):
@@ -470,18 +467,3 @@ def expected() -> list[Expected]:
     """What every scenario must show."""
     with expected_csv().open(newline="", encoding="utf-8") as file:
         return [Expected(**line) for line in csv.DictReader(file)]
-
-
-# Side by side
-
-
-def table(scenario: Scenario, place: Opens = here) -> dict[str, Mapping[str, str]]:
-    """For each variant its answers by step."""
-    return {variant.name: answers(play(scenario, variant, place)) for variant in scenario.variants}
-
-
-def side_by_side(scenario: Scenario, place: Opens = here) -> "pd.DataFrame":
-    """The same as a DataFrame: a column a variant, a row a step."""
-    import pandas as pd
-
-    return pd.DataFrame(table(scenario, place))

@@ -24,8 +24,6 @@ from jobslab.lab.scenarios import (
     lines,
     play,
     scenario,
-    side_by_side,
-    table,
     under,
 )  # fmt: skip
 from jobslab.lab.schedule import parse, text
@@ -210,14 +208,6 @@ def test_a_scenario_is_written_in_the_text_form() -> None:
     for one, variant in VARIANTS:
         steps = one.schedule(variant)
         assert parse(text(steps)) == steps
-
-
-def test_side_by_side_is_a_column_a_variant_and_a_row_a_step() -> None:
-    claims = side_by_side(scenario("double claim"))
-    assert list(claims.columns) == ["select then update", "conditional"]
-    assert list(claims.index) == ["A claims", "B claims what it picked", "workers running job-1"]
-    assert list(claims["conditional"]) == ["job-1 attempt 1", "refused", "1"]
-    assert claims.to_dict() == table(scenario("double claim"))
 
 
 # Rows
