@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 from collections.abc import Iterator
+from contextlib import closing
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 import pytest
@@ -43,10 +45,13 @@ def test_a_ledger_knows_the_effect_of_a_job_or_none(ledger: Ledger) -> None:
 
 
 def try_often(path: Path, attempt: int) -> int:
-    """How many of these tries did the effect."""
-    ledger = Ledger(path)
+    """How many of these tries did the effect, in a process with a ledger of its own."""
+    with closing(Ledger(path)) as ledger:
+        return tries(ledger, attempt)
+
+
+def tries(ledger: Ledger, attempt: int) -> int:
     entries = [ledger.once(job(f"job-{n}", attempt), "paid") for n in range(20)]
-    ledger.close()
     return sum(entry.attempt == attempt for entry in entries)
 
 
@@ -58,6 +63,14 @@ def test_of_many_processes_one_does_each_effect(tmp_path: Path) -> None:
     assert sum(counts) == len(ledger.entries()) == 20
     assert {entry.tries for entry in ledger.entries()} == {4}
     ledger.close()
+
+
+@pytest.mark.parametrize("name", ["effects.db", None], ids=["a file", "no file"])
+def test_of_many_threads_with_one_ledger_one_does_each_effect(tmp_path: Path, name: str | None) -> None:
+    with closing(Ledger(name and tmp_path / name)) as ledger, ThreadPool(4) as pool:
+        counts = pool.starmap(tries, [(ledger, attempt) for attempt in range(1, 5)])
+        assert sum(counts) == len(ledger.entries()) == 20
+        assert {entry.tries for entry in ledger.entries()} == {4}
 
 
 def test_a_ledger_that_cannot_be_used_says_so(tmp_path: Path) -> None:
@@ -161,6 +174,15 @@ def test_of_two_who_do_a_step_at_once_the_first_to_write_it_down_counts(book: Ch
         return "mine"
 
     assert book.once("job-1", "send", meanwhile) == "the other's"
+
+
+def test_many_threads_with_one_book_go_by_the_same_first_result(book: Checkpoints) -> None:
+    def gave(worker: int) -> list[int]:
+        return [book.once("job-1", f"step {n}", lambda: worker) for n in range(20)]
+
+    with ThreadPool(4) as pool:
+        first, *others = pool.map(gave, range(4))
+    assert others == [first] * 3
 
 
 def steps(did: list[str], **raises: BaseException) -> list[Step]:
