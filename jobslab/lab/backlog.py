@@ -10,6 +10,7 @@ from typing import NamedTuple
 from jobslab.lab.broker import Broker, a_broker
 from jobslab.lab.charts import bars
 from jobslab.lab.picture import Picture
+from jobslab.lab.queueing import known
 
 ARRIVE = 2  # jobs in each unit
 END = 24  # units
@@ -40,7 +41,8 @@ class Backlog(NamedTuple):
 
 
 def backlog(name: str) -> Backlog:
-    """The story from its beginning.  Raises NoBroker."""
+    """The story from its beginning.  Raises UnknownWay, NoBroker."""
+    known(name, STORIES)
     with a_broker() as broker:
         units = [one_unit(broker, STORIES[name], unit) for unit in range(END)]
     waiting, age, refused = zip(*units)

@@ -1,4 +1,4 @@
-"""What is a user told whose kernel lacks a package of the extra `lab`?  One sentence that says what to do."""
+"""What is a user told whose kernel lacks a package of an extra?  One sentence that says what to do."""
 
 from importlib import import_module
 from typing import Any
@@ -9,11 +9,11 @@ SENTENCE = "{package} is missing in this kernel ({why}): pip install 'jobslab[la
 
 
 class MissingExtra(JobslabError, ImportError):
-    """A package of the extra `lab` is not there."""
+    """A package of an extra is not there."""
 
 
 def need(package: str, why: str) -> Any:
-    """The package, imported.  Raises MissingExtra."""
+    """The package, which is one of the extra `lab`, imported.  Raises MissingExtra."""
     try:
         return import_module(package)
     except ImportError as missing:

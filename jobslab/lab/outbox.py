@@ -8,15 +8,17 @@ quicker than its row is thrown away as well.  An outbox is a table beside `jobs`
 A relay may die after the broker's confirmation and before it crosses the line off; then the message is sent twice.
 So a message does not tell a consumer to do a job.  It says that there may be one to claim, and the claim lets one in.
 
-Everything here is a generator that yields at each point where its process may die.  The triggers are SQLite's.
+The three ways to accept a job, the relay and the consumer are generators: each yields at each point where its process
+may die, and `carried_out` runs it, up to there or to its end.  The triggers are SQLite's.
 """
 
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from typing import NamedTuple, TypeVar, cast
 
-from jobslab.errors import JobslabError, StoreError
+from jobslab.errors import StoreError
 from jobslab.job import Job, State
+from jobslab.lab.again import NotReached
 from jobslab.lab.broker import Broker, Delivery, NotConfirmed
 from jobslab.stores import Store
 
@@ -40,10 +42,6 @@ BEGIN
   INSERT INTO outbox (job_id, due) VALUES (NEW.id, NEW.run_at);
 END""",
 )
-
-
-class NotReached(JobslabError):
-    """The process never comes to the point at which it was to die, so the fault did not happen."""
 
 
 class Line(NamedTuple):

@@ -2,17 +2,18 @@
 
     two_writes(order)       the process that accepts dies at every point, the broker is killed, the consumer is quick
     acknowledging(when)     the consumer dies at every point
-    poison(switches)        a message that no consumer can do anything with
+    poison(way)             a message that no consumer can do anything with
 
 Each answers for its steps, in words.  The broker is real and so is what it does; time in the table is handed in.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobslab.clock import counted
+from jobslab.errors import JobslabError
 from jobslab.job import Error, Job
 from jobslab.lab.broker import Broker, Dead, Limits, NotConfirmed, a_broker
 from jobslab.lab.outbox import (
@@ -46,6 +47,17 @@ KEY = "k1"
 LATE = LAB.lease_seconds + 1  # when everybody comes who recovers something: every lease is over
 PATIENCE_SECONDS = 20  # for a redelivery, on a slow machine
 AGAIN_SECONDS = 0.05  # how long the broker waits for a consumer that has died
+
+
+class UnknownWay(JobslabError):
+    """A story can't be told in this way."""
+
+
+def known(how: str, names: Iterable[str]) -> None:
+    """Is it one of these names?  Raises UnknownWay, which lists them."""
+    names = tuple(names)
+    if how not in names:
+        raise UnknownWay(f"there is no {how!r} here; choose one of: {', '.join(map(repr, names))}")
 
 
 class Scene:
@@ -120,7 +132,9 @@ NO_FAULT, QUICK, DEAD_BROKER = "no fault", "the consumer comes in between", "the
 
 
 def two_writes(order: str) -> Mapping[str, str]:
-    """What became of the one job that a client submits, again with the same key until it is answered; by fault."""
+    """What became of the one job that a client submits, again with the same key until it is answered; by fault.
+    Raises UnknownWay, NoBroker."""
+    known(order, ORDERS)
     with a_broker() as broker:
         faults: dict[str, Callable[[Scene, Way], str | None]] = {
             NO_FAULT: lambda scene, way: accepted(scene, way),
@@ -167,9 +181,13 @@ def dead_broker(scene: Scene, way: Way) -> str | None:
 
 # Acknowledging
 
+WHEN = (AT_ONCE, WHEN_CLAIMED, AT_THE_END)
+
 
 def acknowledging(when: str) -> Mapping[str, str]:
-    """What became of the job whose first consumer dies at each point, having acknowledged at this moment or not yet."""
+    """What became of the job whose first consumer dies at each point, having acknowledged at this moment or not yet.
+    Raises UnknownWay, NoBroker."""
+    known(when, WHEN)
     with a_broker(Limits(ack_wait_seconds=AGAIN_SECONDS)) as broker:
         return {f"crash: {point}" if point else NO_FAULT: died(broker, when, point) for point in ("", *POINTS)}
 
@@ -182,13 +200,9 @@ def died(broker: Broker, when: str, point: str) -> str:
         return scene.ended(id)
 
 
-WHEN = (AT_ONCE, WHEN_CLAIMED, AT_THE_END)
-
-
 # Poison
 
 FETCHES = 12  # after which we stop looking
-WAIT_SECONDS = 60  # until the broker brings again what was given back with a wait: longer than we look
 UNREADABLE = {"table": "orders", "format": "new"}
 
 
@@ -196,20 +210,35 @@ class Unreadable(Exception):
     """The consumer is older than who wrote the job, and does not understand it."""
 
 
-def poison(switches: str) -> Mapping[str, str]:
-    """A job that the consumer can't read, before two that it can."""
-    with (
-        a_broker(Limits(max_deliver=3 if "limit" in switches else -1)) as broker,
-        a_scene(broker, has_outbox=True) as scene,
-    ):
+class Care(NamedTuple):
+    """What is done about a message that every consumer gives back."""
+
+    max_deliver: int = -1  # no limit
+    wait_seconds: float = 0  # until the broker is to bring it again
+    buries: bool = False  # is a dead letter's job ended?
+
+
+CARE = {
+    "for ever": Care(),
+    "wait": Care(wait_seconds=60),  # longer than we look
+    "limit": Care(max_deliver=3),
+    "limit, buried": Care(max_deliver=3, buries=True),
+}
+
+
+def poison(way: str) -> Mapping[str, str]:
+    """A job that the consumer can't read, before two that it can.  Raises UnknownWay, NoBroker."""
+    known(way, CARE)
+    care = CARE[way]
+    with a_broker(Limits(max_deliver=care.max_deliver)) as broker, a_scene(broker, has_outbox=True) as scene:
         poisoned, *good = submitted(scene)
-        deliveries = deliver(scene, 0, is_new=False, wait_seconds=WAIT_SECONDS if "wait" in switches else 0)
+        deliveries = deliver(scene, 0, is_new=False, wait_seconds=care.wait_seconds)
         told = {
             "deliveries of the poison": str(deliveries[poisoned]),
             "the two jobs behind it": ", ".join(state(scene.store, id) for id in good),
             "dead letters": str(len(broker.dead())),
         }
-        if "buried" in switches:
+        if care.buries:
             bury(scene.store, broker.dead(), LATE)
         told["the job of the poison"] = seen(scene.store, poisoned)
         told["run again, when the consumer is mended"] = run_again(scene, poisoned)

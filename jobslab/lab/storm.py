@@ -11,12 +11,14 @@ from typing import NamedTuple
 
 from jobslab.lab.charts import bars
 from jobslab.lab.picture import Picture
+from jobslab.lab.queueing import known
 
 CLIENTS = 40
 CAPACITY = 10  # calls that it serves in a unit, if it has none to refuse
 REFUSAL = 0.25  # what a refusal costs, where serving a call costs 1
 DOWN = 8  # units
 END = 60  # units that we look at
+SHOWN = 32  # of them in the picture
 CAP = 32  # no wait is longer
 
 Wait = Callable[[int, random.Random], float]  # after so many refusals, from 1: how many units
@@ -90,7 +92,8 @@ def can_serve(callers: int) -> int:
 
 
 def answers(policy: str) -> Mapping[str, str]:
-    """The storm of this policy in words, step by step."""
+    """The storm of this policy in words, step by step.  Raises UnknownWay."""
+    known(policy, POLICIES)
     seen = storm(policy, POLICIES[policy])
     at = seen.all_served_at
     return {
@@ -101,8 +104,8 @@ def answers(policy: str) -> Mapping[str, str]:
     }
 
 
-def storms(units: int = 32) -> Picture:
+def storms() -> Picture:
     """The calls under each policy as a Picture."""
     seen = [storm(name, policy) for name, policy in POLICIES.items()]
     title = f"{CLIENTS} clients try again; the service is down for {DOWN} units, then serves {CAPACITY} calls a unit"
-    return bars(title, "unit", {one.name: one.calls[:units] for one in seen}, "calls")
+    return bars(title, "unit", {one.name: one.calls[:SHOWN] for one in seen}, "calls")

@@ -1,7 +1,7 @@
 """What is lost when a broker stands beside the table, and does the outbox keep it?  On a real broker."""
 
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -13,10 +13,11 @@ from jobslab.clock import counted
 from jobslab.errors import BadNumber, StoreError
 from jobslab.job import Error, Job
 from jobslab.lab import backlog, outbox, queueing, storm
+from jobslab.lab.again import NotReached
 from jobslab.lab.broker import Broker, Limits, NoBroker, NotConfirmed, a_broker
 from jobslab.lab.charts import bars
-from jobslab.lab.outbox import NotReached, carried_out, consume, relay, with_outbox
-from jobslab.lab.queueing import KEY, LATE, Scene, bury
+from jobslab.lab.outbox import carried_out, consume, relay, with_outbox
+from jobslab.lab.queueing import KEY, LATE, Scene, UnknownWay, bury
 from jobslab.settings import LAB
 from jobslab.stores import Store
 from jobslab.stores.schema import SCHEMA_VERSION
@@ -197,6 +198,31 @@ def test_a_process_that_never_comes_to_its_point_is_no_crash() -> None:
 
 
 # The stories
+
+
+@pytest.mark.parametrize(
+    ("story", "wrong", "names"),
+    [
+        (queueing.two_writes, "rows first", queueing.ORDERS),
+        (queueing.acknowledging, "at the beginning", queueing.WHEN),
+        (queueing.poison, "no limit", queueing.CARE),
+        (backlog.answers, "slow", backlog.STORIES),
+        (storm.answers, "jitter", storm.POLICIES),
+    ],
+)
+def test_a_story_in_a_way_that_there_is_not_lists_those_that_there_are(
+    story: Callable[[str], object], wrong: str, names: Iterable[str]
+) -> None:
+    with pytest.raises(UnknownWay) as refused:
+        story(wrong)
+    listed = ", ".join(map(repr, names))
+    assert str(refused.value) == f"there is no {wrong!r} here; choose one of: {listed}"
+
+
+@needs_broker
+def test_only_who_buries_the_dead_letter_ends_its_job() -> None:
+    told = {way: queueing.poison(way)["the job of the poison"] for way in ("limit", "limit, buried")}
+    assert told == {"limit": "QUEUED; attempt 0", "limit, buried": "FAILED; attempt 1; dead letter"}
 
 
 @needs_broker
