@@ -81,6 +81,12 @@ def test_a_task_does_not_give_its_answer_away(one: Exercise) -> None:
 def test_a_function_that_still_returns_the_placeholder_is_not_attempted() -> None:
     assert exercise("02.2").check(lambda document: ___).outcome == NOT_ATTEMPTED
     assert exercise("01.2").check(lambda document: ___).outcome == NOT_ATTEMPTED
+    assert exercise("10.2").check(lambda job: ___).outcome == NOT_ATTEMPTED
+
+
+def test_a_function_that_returns_nothing_is_not_attempted() -> None:
+    for number in ("01.2", "02.2", "10.2"):
+        assert exercise(number).check(lambda _: None).outcome == NOT_ATTEMPTED
 
 
 def test_a_function_that_raises_is_told_so() -> None:
@@ -94,6 +100,8 @@ def test_another_right_answer_is_right_too() -> None:
     longer = "client submits / A claims next / A progresses 10% / 12 units pass / sweep / B claims next"
     assert exercise("04.3").check(longer).outcome == RIGHT
     assert exercise("03.2").check("persistence, idempotency_key").outcome == RIGHT
+    lost = exercise("11.3").check("fetch / claim / report / ack / dies")
+    assert (lost.outcome, lost.says) == (RIGHT, "the job is SUCCEEDED, done 0 times, and nobody will ever come for it")
 
 
 def test_a_wrong_answer_that_nobody_thought_of_is_judged_too() -> None:
@@ -102,6 +110,11 @@ def test_a_wrong_answer_that_nobody_thought_of_is_judged_too() -> None:
         "✗ wrong: Your rule says that the job is over while the state is QUEUED.\n"
         "  by this schedule:\n    1  client submits\n    2  client polls"
     )
+
+
+def test_a_job_that_was_done_and_reported_is_not_lost() -> None:
+    feedback = exercise("11.3").check("fetch / claim / work / report / ack / dies")
+    assert (feedback.outcome, feedback.says) == (WRONG, "The job is SUCCEEDED, done once.")
 
 
 def test_a_schedule_that_is_longer_than_asked_for_is_not_right() -> None:

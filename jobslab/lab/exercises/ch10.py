@@ -7,6 +7,7 @@ from jobslab.job import Job
 from jobslab.lab.again import Fault, Story, Work
 from jobslab.lab.exercises.answer import RIGHT, WRONG, Feedback, is_blank
 from jobslab.lab.exercises.exercise import Exercise, NotAttempted, Wrong
+from jobslab.lab.exercises.judges import Shown, chosen
 from jobslab.lab.paying import AFTER, BEFORE, BETWEEN, FAULTS, Till, Way, asks_first, how_often, pay, pay_two_jobs
 from jobslab.lab.payment import PaymentError
 
@@ -46,13 +47,10 @@ def the_worker(job: Job) -> str:
 OFTEN = {"a": "paid 0 times", "b": "paid 1 time", "c": "paid 2 times"}
 
 
-def often(letter: Any) -> Feedback:
-    """The letter of how often is paid with a key for each attempt."""
-    if letter not in OFTEN:
-        raise ValueError(f"the answer is one of {', '.join(OFTEN)}")
+def often() -> Shown:
+    """How often is paid with a key for each attempt."""
     story = pay(pays_with(each_attempt), Fault("crash", BETWEEN))
-    outcome = RIGHT if OFTEN[letter] == how_often(story) else WRONG
-    return Feedback(outcome, f"The service says: {how_often(story)}.", schedule=story.steps)
+    return Shown(how_often(story), story.steps)
 
 
 def keyed(key: Any) -> Feedback:
@@ -60,7 +58,7 @@ def keyed(key: Any) -> Feedback:
 
     def checked(job: Job) -> str:
         made = key(job)
-        if is_blank(made):
+        if made is None or is_blank(made):
             raise NotAttempted
         return str(made)
 
@@ -102,7 +100,7 @@ EXERCISES = (
 - `"a"`  {OFTEN["a"]}
 - `"b"`  {OFTEN["b"]}
 - `"c"`  {OFTEN["c"]}""",
-        judge=often,
+        judge=chosen(OFTEN, often),
         right="c",
         because="A key says: this is the same intent as before. Each attempt has the intent of its job, so the key is "
         "the job's. A key that is new each time is no key.",

@@ -6,6 +6,7 @@ from typing import Any
 from jobslab.lab.diagnosis import Broken, Incident, found
 from jobslab.lab.exercises.answer import RIGHT, WRONG, Feedback, is_blank
 from jobslab.lab.exercises.exercise import Exercise, NotAttempted, Wrong
+from jobslab.lab.exercises.judges import Shown, chosen
 from jobslab.lab.faulty import FAULTS, the_file_is_deleted
 from jobslab.settings import LAB
 from jobslab.stores import Store, open_store
@@ -24,17 +25,12 @@ ANSWERS = {
 }
 
 
-def asked(letter: Any) -> Feedback:
+def asked() -> Shown:
     """The two requests are really sent."""
-    if letter not in ANSWERS:
-        raise ValueError(f"the answer is one of {', '.join(ANSWERS)}")
     answers = DELETED.asked()
     (status, state), (result, _) = answers.values()
-    shown = f"{status}, {state}; then {result}"
     steps = tuple(f"{request}: {code}, {says}" for request, (code, says) in answers.items())
-    if ANSWERS[letter] == shown:
-        return Feedback(RIGHT, f"so it is answered: {shown}", schedule=steps)
-    return Feedback(WRONG, f"It is answered something else: {shown}", schedule=steps)
+    return Shown(f"{status}, {state}; then {result}", steps)
 
 
 # 12.2
@@ -108,7 +104,7 @@ job's status, and then for its result. What is the owner answered?
 
 """
         + "\n".join(f'- `"{letter}"`  {says}' for letter, says in ANSWERS.items()),
-        judge=asked,
+        judge=chosen(ANSWERS, asked),
         right="b",
         because="The status is the row's, and the row has not changed. That the file is not there is the service's own "
         "fault, so 500: the owner has done nothing wrong. Before anybody downloads it, only who looks can know.",

@@ -2,7 +2,7 @@
 a poll rule on real status documents, a predicate by the explorer.  Each function here makes one judge."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from jobslab.contract import Contract
 from jobslab.lab.exercises.answer import RIGHT, WRONG, Feedback, is_blank
@@ -25,21 +25,37 @@ def steps(trial: Trial) -> tuple[str, ...]:
 # An option, for exercises that ask what will happen
 
 
+class Shown(NamedTuple):
+    """What a run shows, in the words of an option, and its steps."""
+
+    says: str
+    steps: tuple[str, ...]
+
+
+def chosen(options: Mapping[str, str], shows: Callable[[], Shown]) -> Judge:
+    """The letter of the option that is shown, by a run that is made when somebody answers."""
+
+    def judge(letter: Any) -> Feedback:
+        if letter not in options:
+            raise ValueError(f"the answer is one of {', '.join(options)}")
+        shown = shows()
+        if shown.says not in options.values():
+            raise ValueError(f"the run showed {shown.says!r}, which is none of the options")
+        if options[letter] == shown.says:
+            return Feedback(RIGHT, f"the run shows it: {shown.says}", schedule=shown.steps)
+        return Feedback(WRONG, f"The run shows something else: {shown.says}", schedule=shown.steps)
+
+    return judge
+
+
 def happens(schedule: str, how: str, options: Mapping[str, str], of: Callable[[Trial], str] | None = None) -> Judge:
     """The letter of what the schedule's last step shows: what was answered, or what `of` reads off the run."""
 
-    def judge(letter: Any) -> Feedback:
+    def shows() -> Shown:
         trial = run(schedule, how)
-        shown = of(trial) if of else words(trial.last)
-        if letter not in options:
-            raise ValueError(f"the answer is one of {', '.join(options)}")
-        if shown not in options.values():
-            raise ValueError(f"the run showed {shown!r}, which is none of the options")
-        if options[letter] == shown:
-            return Feedback(RIGHT, f"the run shows it: {shown}", schedule=steps(trial))
-        return Feedback(WRONG, f"The run shows something else: {shown}", schedule=steps(trial))
+        return Shown(of(trial) if of else words(trial.last), steps(trial))
 
-    return judge
+    return chosen(options, shows)
 
 
 def final_state(trial: Trial) -> str:

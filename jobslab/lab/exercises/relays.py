@@ -11,8 +11,9 @@ from typing import Any
 from jobslab.lab.broker import Broker, Delivery, Limits, NotConfirmed, a_broker
 from jobslab.lab.exercises.answer import RIGHT, WRONG, Feedback
 from jobslab.lab.exercises.exercise import Judge
-from jobslab.lab.outbox import Line, carried_out, cross_off, outbox, relay
-from jobslab.lab.queueing import AGAIN_SECONDS, Scene, a_scene, times
+from jobslab.lab.exercises.judges import Shown, chosen
+from jobslab.lab.outbox import AFTER, Line, carried_out, cross_off, outbox, relay
+from jobslab.lab.queueing import AGAIN_SECONDS, KEY, Scene, a_scene, times
 
 DONE = "SUCCEEDED, done once"
 
@@ -22,7 +23,7 @@ def submitted(limits: Limits) -> Iterator[tuple[Scene, str]]:
     """A broker, a table with an outbox, and one job that the broker was not told of."""
     with a_broker(limits) as broker, a_scene(broker, has_outbox=True) as scene:
         id = scene.desk.next_id()
-        scene.desk.submit(id, "k1")
+        scene.desk.submit(id, KEY)
         yield scene, id
 
 
@@ -41,20 +42,17 @@ def steps_of(text: Any, known: tuple[str, ...]) -> list[str]:
 def told_again(dies: int, options: dict[str, str]) -> Judge:
     """The letter of what comes of a relay that dies so often before it crosses its line off."""
 
-    def judge(letter: Any) -> Feedback:
-        if letter not in options:
-            raise ValueError(f"the answer is one of {', '.join(options)}")
+    def shows() -> Shown:
         with submitted(Limits()) as (scene, id):
             for _ in range(dies):
-                carried_out(relay(scene.store, scene.broker, 0), "after both, before the answer")
+                carried_out(relay(scene.store, scene.broker, 0), AFTER)
             scene.relay(0)
             messages = scene.broker.messages()
             scene.consume(0)
-            seen = f"{messages} message{'s' * (messages > 1)}, done {times(scene.done.count(id))}"
-        outcome = RIGHT if options[letter] == seen else WRONG
-        return Feedback(outcome, f"the run shows it: {seen}", schedule=tuple(scene.told))
+        says = f"{messages} message{'s' * (messages > 1)}, done {times(scene.done.count(id))}"
+        return Shown(says, tuple(scene.told))
 
-    return judge
+    return chosen(options, shows)
 
 
 # A relay in the learner's order
@@ -84,7 +82,7 @@ def with_fault(broker: Broker, steps: list[str], dies_after: int | None) -> str:
     """What becomes of a job whose relay dies after so many steps; None: the broker is dead while it works."""
     with a_scene(broker, has_outbox=True) as scene:
         id = scene.desk.next_id()
-        scene.desk.submit(id, "k1")
+        scene.desk.submit(id, KEY)
         if dies_after is None:
             broker.kill()
         try:
@@ -137,8 +135,8 @@ def loses_the_job() -> Judge:
             scene.recover()
             seen = scene.ended(id)
         shown = (*steps, "everybody recovers", f"the job is {seen}")
-        if seen.startswith("QUEUED"):
-            return Feedback(RIGHT, "the job is QUEUED, and nobody will ever come for it", None, shown)
+        if id not in scene.done:
+            return Feedback(RIGHT, f"the job is {seen}, and nobody will ever come for it", None, shown)
         return Feedback(WRONG, f"The job is {seen}.", None, shown)
 
     return judge
