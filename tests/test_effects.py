@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -177,8 +178,14 @@ def test_of_two_who_do_a_step_at_once_the_first_to_write_it_down_counts(book: Ch
 
 
 def test_many_threads_with_one_book_go_by_the_same_first_result(book: Checkpoints) -> None:
+    all_do_it = Barrier(4, timeout=30)
+
+    def do(worker: int) -> int:
+        all_do_it.wait()
+        return worker
+
     def gave(worker: int) -> list[int]:
-        return [book.once("job-1", f"step {n}", lambda: worker) for n in range(20)]
+        return [book.once("job-1", f"step {n}", lambda: do(worker)) for n in range(20)]
 
     with ThreadPool(4) as pool:
         first, *others = pool.map(gave, range(4))
