@@ -185,8 +185,7 @@ def document(
 
     written: dict[str, Any] = {"bounds": bounds._asdict(), "contracts": [contract_document(each) for each in found]}
     if contract is None:
-        asked = found[0].findings
-        written["enough"] = {name: sets for name, sets in enough(found).items() if name in asked}
+        written["enough"] = enough(found)
     if differences is not None:
         traces = sum(bool(one.trace) for each in found for one in each.findings.values())
         written["replayed"] = {"traces": traces, "differences": [str(each) for each in differences]}

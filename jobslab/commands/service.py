@@ -79,7 +79,8 @@ def serve(
         stack.enter_context(house_keeping(jobs, files))
         stack.enter_context(beside(workers, store, files, source, lease_seconds))
         name = str(jobs.database)  # without the password
-        print(banner(listening.getsockname(), name, jobs.contract, known and len(known.owners), workers), flush=True)
+        callers, options = known and len(known.owners), same_place(store, results)
+        print(banner(listening.getsockname(), name, jobs.contract, callers, workers, options), flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             answer(jobs, known, files, listening)
 
@@ -124,7 +125,15 @@ def results_of(store: str, results: Path | None) -> Path:
     """The directory where the files of results are: beside the store's file, if it is one.  Raises ServeError."""
     if results is None and is_postgresql(store):
         raise ServeError("on PostgreSQL give --results DIR, for this store alone and shared by all its workers")
+    if results is not None and results.exists() and not results.is_dir():
+        raise ServeError(f"{results} is no directory; give --results DIR, for the files of results")
     return results or Path(f"{store}-results")
+
+
+def same_place(store: str, results: Path | None) -> str:
+    """The options of a worker on this store, to be shown: without the password in a URL."""
+    where = f"--store {'URL' if is_postgresql(store) else store}"
+    return where if results is None else f"{where} --results {results}"
 
 
 @contextlib.contextmanager
@@ -267,15 +276,16 @@ def end(process: "subprocess.Popen[bytes]") -> None:
         process.wait()
 
 
-def banner(address: tuple[Any, ...], store: str, contract: Contract, tokens: int | None, workers: int) -> str:
-    """What is served, where, and under which contract."""
+def banner(
+    address: tuple[Any, ...], store: str, contract: Contract, tokens: int | None, workers: int, options: str
+) -> str:
+    """What is served, where, and under which contract; `options` are those of a worker on the same store."""
     host = f"[{address[0]}]" if ":" in address[0] else address[0]
-    again = "URL --results DIR" if store.startswith("PostgreSQL") else store
     lines = [
         f"jobslab serves http://{host}:{address[1]} (in a browser: /docs)",
         f"store     {store}",
         f"callers   {f'{tokens} bearer tokens' if tokens else 'one owner, lab, without a token'}",
-        f"workers   {workers or 'none beside; start some with: jobslab work --store ' + again}",
+        f"workers   {workers or 'none beside; start some with: jobslab work ' + options}",
         f"contract  {'all five clauses are in force' if not contract.off else 'BROKEN ON PURPOSE:'}",
     ]
     from jobslab.web.documents import missing

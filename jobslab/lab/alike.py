@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 from jobslab.job import Job
-from jobslab.lab.futures import AGAIN, ANYTHING, WIDTH, Futures, asks_of, verbs_of
+from jobslab.lab.futures import AGAIN, ANYTHING, Futures, asks_of, verbs_of
 from jobslab.lab.memo import Fact
 from jobslab.lab.world import Claim, Client, State, World, job_of, number_of
 from jobslab.sweeper import Sweeper
@@ -97,11 +97,11 @@ class Alike:
         return place.table, place[clients], place[workers], place[sweepers], place[late], left
 
     def _asks(self, crowd: int) -> int:
-        """What the members of this crowd may still ask, in bits: WIDTH of them for each job."""
-        asks = 0
+        """What the members of this crowd may still ask, in bits: so many of them for each job."""
+        asks, width = 0, self.futures.width
         for number in self.world.crowds[crowd]:
             if self.about[number] > 0:
-                asks |= asks_of(self.world.actors[number], self.world.bounds.cancels) << WIDTH * self.about[number]
+                asks |= asks_of(self.world.actors[number], self.world.bounds.cancels) << width * self.about[number]
         return asks
 
     def _about(self, number: int) -> int:
@@ -113,7 +113,8 @@ class Alike:
 
     def _place(self, table: int, asks: int) -> Place:
         """The jobs of the table in their order, each by its plainest row, and how the actors beside it call them."""
-        bits = [asks >> WIDTH * n & (1 << WIDTH) - 1 for n, _, _ in self.alone(table)]
+        width = self.futures.width
+        bits = [asks >> width * n & (1 << width) - 1 for n, _, _ in self.alone(table)]
         jobs = [Known(n, row, of, client, self.order(row, of)) for (n, row, client), of in zip(self.alone(table), bits)]
         jobs.sort(key=lambda job: job.order)
         first = tuple(dict.fromkeys([job.client for job in jobs]))

@@ -36,7 +36,6 @@ class Step(NamedTuple):
 StateTest: TypeAlias = Callable[[State], bool]
 StepTest: TypeAlias = Callable[[State, Step], bool]  # the state before, and the step
 InfoTest: TypeAlias = Callable[[Any], bool]  # the info of a step that has one
-Prefer: TypeAlias = Callable[[Sequence[Step], Step], Any]  # the run so far, and a step it may take: the least wins
 Progress: TypeAlias = Callable[[int], None]
 
 
@@ -165,16 +164,15 @@ def check(
     properties: Sequence[Property],
     *,
     limit: int | None = None,
-    prefer: Prefer | None = None,
     progress: Progress | None = None,
     first: bool = False,
 ) -> Result:
     """Looks at every reachable state and judges each property, with a shortest trace to what was seen.
 
-    Among shortest traces one with the fewest faults is taken, then the one found first; where `canon` leaves open who
-    takes a step, `prefer` may choose.  At most `limit` states are opened.  If others are left, what was not seen is
-    NOT_EXHAUSTED; what was seen stays seen, though the trace of an *ends* need not be the shortest then, nor the
-    faults of any the fewest.  `progress` is told now and then how many states are known.
+    Among shortest traces one with the fewest faults is taken, then the one found first.  At most `limit` states are
+    opened.  If others are left, what was not seen is NOT_EXHAUSTED; what was seen stays seen, though the trace of an
+    *ends* need not be the shortest then, nor the faults of any the fewest.  `progress` is told now and then how many
+    states are known.
     `first`: look no further when an *always* is broken, or when everything that was asked for is seen.
 
     Raises ValueError if there is no start, if two properties share a name, or if one tests nothing.
@@ -183,7 +181,7 @@ def check(
     with gc_paused():
         graph = explore(system, properties, limit, progress, first)
         look_for_dead_ends(graph, properties)
-        verdicts = {each.name: judge(system, graph, each, prefer) for each in properties}
+        verdicts = {each.name: judge(system, graph, each) for each in properties}
     return Result(len(graph.states), graph.steps, len(graph.levels) - 1, graph.exhausted, verdicts)
 
 
@@ -371,12 +369,12 @@ def can_reach(graph: Graph, goal: StateTest) -> bytearray:
 # --- from a sight to a run --------------------------------------------------------------------------------------------
 
 
-def judge(system: System, graph: Graph, asked: Property, prefer: Prefer | None) -> Verdict:
+def judge(system: System, graph: Graph, asked: Property) -> Verdict:
     sight = graph.sights.get(asked.name)
     if sight is None:
         return Verdict(UNSEEN[asked.kind] if graph.exhausted else NOT_EXHAUSTED)
     shows = None if asked.kind == "ends" else asked.seen_at
-    return Verdict(SEEN[asked.kind], replay(system, [*way_to(graph, sight.at), *sight.beyond], shows, prefer))
+    return Verdict(SEEN[asked.kind], replay(system, [*way_to(graph, sight.at), *sight.beyond], shows))
 
 
 def way_to(graph: Graph, n: int) -> list[State]:
@@ -387,7 +385,7 @@ def way_to(graph: Graph, n: int) -> list[State]:
     return way[::-1]
 
 
-def replay(system: System, way: Sequence[State], shows: StepTest | None = None, prefer: Prefer | None = None) -> Trace:
+def replay(system: System, way: Sequence[State], shows: StepTest | None = None) -> Trace:
     """The run from a real start that passes through these representatives, and whose last step `shows` its point.
 
     The representatives alone are no run: the worker who is A in one may be B in the next.  Raises ValueError if no
@@ -401,7 +399,7 @@ def replay(system: System, way: Sequence[State], shows: StepTest | None = None, 
             fits = [step for step in fits if shows(state, step)]
         if not fits:
             raise ValueError(f"no run leads from {state!r} to {after!r}: `canon` or a property cares for names")
-        taken.append(min(fits, key=lambda step: (step.fault, prefer(taken, step) if prefer else 0)))
+        taken.append(min(fits, key=lambda step: step.fault))
         state = taken[-1].state
     return Trace(start, tuple(taken))
 

@@ -23,7 +23,7 @@ from jobslab.lab import checker
 from jobslab.lab.alike import Alike
 from jobslab.lab.checker import BROKEN, HOLDS, NOT_EXHAUSTED, Count
 from jobslab.lab.memo import Memo
-from jobslab.lab.properties import FACTS, LIVE, NAMES, SOMETIMES, properties, telling
+from jobslab.lab.properties import ENDS, FACTS, LIVE, NAMES, SOMETIMES, properties, telling
 from jobslab.lab.schedule import text
 from jobslab.lab.trace import Happening, schedule, tell
 from jobslab.lab.world import NEWS, Bounds, World
@@ -49,6 +49,10 @@ class BadBounds(JobslabError):
 
 class BadRule(JobslabError):
     """A predicate that can't stand in for a rule; its sentence says what the database says."""
+
+
+class NoSuchSchedule(JobslabError):
+    """No schedule breaks this promise, or none of a given length can."""
 
 
 class Finding(NamedTuple):
@@ -196,9 +200,11 @@ def finding(world: World, verdict: checker.Verdict) -> Finding:
 def count(contract: Contract, name: str, length: int, bounds: Bounds, rules: Mapping[str, str] | None = None) -> Count:
     """How many of all schedules of this length break a promise, or reach a possibility: "k of n".
 
-    Every step counts, questions too, so give narrow bounds.  Raises UnknownProperty, BadRule, ValueError for the
-    promise that every job ends, which no schedule of any length breaks.
+    Every step counts, questions too, so give narrow bounds.  Raises UnknownProperty, BadRule, NoSuchSchedule for the
+    promise that every job ends.
     """
+    if named(name) == ENDS:
+        raise NoSuchSchedule(f"{ENDS!r} can't be counted: a schedule that stops proves nothing")
     with tried(contract, rules or {}) as store:
         world = World(Memo(store, rules), bounds)
         asked = next(each for each in properties(world) if each.name == named(name))
@@ -351,7 +357,8 @@ def table(explorations: Iterable[Exploration]) -> "pd.DataFrame":
 
 
 def enough(explorations: Sequence[Exploration]) -> dict[str, list[tuple[str, ...]]]:
-    """For each promise the smallest sets of flags that are enough for it: whatever else is on or off, it holds.
+    """For each promise that was asked for the smallest sets of flags that are enough: whatever else is on or off, it
+    holds.
 
     Holding is not enough: without leases a sweeper never writes, and so it never undoes a report; yet no one would say
     that this promise needs no flag.
@@ -365,7 +372,7 @@ def enough(explorations: Sequence[Exploration]) -> dict[str, list[tuple[str, ...
         return all(name in held for contract, held in holds.items() if set(flags) <= set(contract.on))
 
     found: dict[str, list[tuple[str, ...]]] = {}
-    for name in NAMES:
+    for name in [name for name in NAMES if name in explorations[0].findings]:
         smallest = found.setdefault(name, [])
         for flags in sets:
             if not any(set(less) <= set(flags) for less in smallest) and suffices(flags, name):

@@ -54,7 +54,7 @@ def as_text(explorations: Sequence[Exploration]) -> str:
 
 def enough_as_text(explorations: Sequence[Exploration]) -> str:
     """Which flags are enough for each promise, whatever else is on or off."""
-    found = {name: sets for name, sets in enough(explorations).items() if name in explorations[0].findings}
+    found = enough(explorations)
     wide = max(map(len, found))
     return "\n".join(f"{name:<{wide}}  {in_words(sets)}" for name, sets in found.items())
 

@@ -20,7 +20,6 @@ from jobslab.worker import Request, Worker
 
 ALONE = "job-1"  # what a job is called while it is looked at alone
 
-WIDTH = 24  # bits of `asks`
 CLAIM, CANCEL = 1, 2  # bits of `asks`; then two for each attempt: a worker's reports of it, and a sweeper's write
 
 
@@ -62,6 +61,7 @@ class Futures:
         """`tells` says of a fact all that a promise has to say about it."""
         self.world, self.memo, self._of_fact = world, world.memo, tells
         self.most = world.bounds.attempts + world.bounds.workers
+        self.width = 2 * (self.most + 2)  # bits of `asks`: two for claim and cancel, then two for each attempt
         self.worker: Worker = world.members(world.workers)[0].worker
         self.later, self.answered, self.tells = cache(self._later), cache(self._answered), cache(self._tells)
         self.plainest, self.first_attempt = cache(self._plainest), cache(self._first_attempt)
@@ -246,5 +246,6 @@ def verbs_of(actor: Any) -> tuple[str, ...]:
         worker = actor.worker
         return ("claim",) if worker.picked else (worker.news.verb,) if worker.news else tuple(NEWS)
     if isinstance(actor, Sweeper):
-        return tuple("requeue" if stuck.attempts_left else "exhaust" for stuck in actor.seen)
+        write = sweeping.decide(actor)
+        return (write.verb,) if write else ()
     return (actor.verb,)

@@ -27,11 +27,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jobslab.client import JobClient
 from jobslab.contract import Contract
 from jobslab.job import Event, Job, State
-from jobslab.lab.chaos.audit import REPORTS, audit
+from jobslab.lab.chaos.audit import audit
 from jobslab.lab.chaos.cluster import SERVE, ChaosError
 from jobslab.lab.chaos.run import a_new_store
 from jobslab.lab.chaos.worker import KIND, end_with, settings
 from jobslab.lab.postgres import a_store
+from jobslab.lab.schedule import REPORTS
 from jobslab.lab.text import tabular
 from jobslab.loop import work
 from jobslab.stores import Store, open_store

@@ -154,7 +154,7 @@ class Memo:
         self.store.load(whole(rows, self.store.settings.retention_seconds))
         now = {} if verb == "restart" else {"now": 0}
         answer = getattr(self.store, verb)(**dict(arguments), **now)
-        written = sorted(self.store.rows(), key=lambda job: (job.run_at, job.created_at, job.id))
+        written = in_order(self.store)
         others = {job.id for job in rows} - {job.id for job in part}
         untouched = [self.blur(job) for job in written if job.id in others]
         assert untouched == [job for job in rows if job.id in others], f"{verb} wrote more rows than {arguments} names"
@@ -168,6 +168,11 @@ class Memo:
         older = job._replace(lease_until=job.lease_until - 1) if runs and job.lease_until is not None else job
         past: dict[str, Any] = {name: -1 for name in PAST if name in self.kept and getattr(job, name) is not None}
         return older._replace(**past) if past else older
+
+
+def in_order(store: Store) -> Rows:
+    """The store's rows, in the order in which `pick` would take them."""
+    return tuple(sorted(store.rows(), key=lambda job: (job.run_at, job.created_at, job.id)))
 
 
 def concerned(rows: Rows, verb: str, arguments: Arguments) -> Rows:

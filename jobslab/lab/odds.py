@@ -5,7 +5,7 @@ runs a shortest schedule that breaks the promise.
 """
 
 from jobslab.contract import Contract
-from jobslab.lab.explore import BROKEN, Finding, count, explore, named
+from jobslab.lab.explore import BROKEN, Finding, NoSuchSchedule, count, explore, named
 from jobslab.lab.properties import ENDS
 from jobslab.lab.text import Text
 from jobslab.lab.trial import Trial, contract_of, run
@@ -16,12 +16,12 @@ FEW = Bounds(sweepers=1, reports=("progress", "succeed"), late=("progress",))
 
 
 def fails(promise: str, *contracts: str | Contract, steps: int = 8) -> Text:
-    """In k of n schedules of so many steps, for each contract; the promise by its name or a part of it.
+    """In k of n schedules of so many steps, for each contract, or the full one; the promise by a part of its name.
 
     Raises UnknownProperty, UnknownFlag.
     """
     name = named(promise)
-    asked = [contract_of(contract) for contract in contracts]
+    asked = [contract_of(contract) for contract in contracts or ("all",)]
     wide = max(len(str(contract)) for contract in asked)
     lines = [f"  {contract!s:<{wide}}  {counted(name, contract, steps)}; {found(name, contract)}" for contract in asked]
     return Text("\n".join([f"{name}, in all schedules of {steps} steps:", *lines]))
@@ -44,9 +44,9 @@ def found(name: str, contract: Contract) -> str:
 
 
 def shortest(promise: str, contract: str | Contract) -> Trial:
-    """A run of a shortest schedule that breaks the promise under this contract.  Raises ValueError where none does."""
+    """A run of a shortest schedule that breaks the promise under this contract.  Raises NoSuchSchedule."""
     name, asked = named(promise), contract_of(contract)
     finding: Finding = explore(asked, names=[name]).findings[name]
     if not finding.trace:
-        raise ValueError(f"no schedule breaks {name!r} under the contract [{asked}]: {finding}")
+        raise NoSuchSchedule(f"no schedule breaks {name!r} under the contract [{asked}]: {finding}")
     return run(finding.schedule, asked)

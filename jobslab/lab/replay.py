@@ -9,7 +9,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from jobslab.job import Job, Reply, Submitted
-from jobslab.lab.memo import Memo, Rows
+from jobslab.lab.memo import Memo, in_order
 from jobslab.lab.trace import UNIT, Happening
 from jobslab.stores import Store
 
@@ -48,10 +48,6 @@ def asked(store: Store, happening: Happening, now: float) -> Any:
         return None
     time = {} if happening.verb == "restart" else {"now": now}
     return getattr(store, happening.verb)(**dict(happening.arguments), **time)
-
-
-def in_order(store: Store) -> Rows:
-    return tuple(sorted(store.rows(), key=lambda job: (job.run_at, job.created_at, job.id)))
 
 
 def in_units(answer: Any, now: float) -> Any:

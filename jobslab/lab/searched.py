@@ -34,7 +34,7 @@ def seen(found: Exploration) -> "pd.DataFrame":
 def how_often(promise: str, steps: int, *contracts: str) -> "pd.DataFrame":
     """Of all schedules of so many steps, how many break the promise: a line a contract.
 
-    Raises UnknownProperty, UnknownFlag.
+    Raises UnknownProperty, UnknownFlag, NoSuchSchedule.
     """
     import pandas as pd
 

@@ -51,7 +51,7 @@ def happenings(world: World, before: State, steps: Sequence[checker.Step]) -> It
         fact = world.memo.facts[step.info] if isinstance(step.info, int) else None
         yield Happening(
             scheduled(world, action, actor, claims),
-            step.fault and action.move.verb != "cancel",
+            action.move.cost > 0,
             fact and fact.verb,
             asked_by(actor, fact.arguments) if fact else (),
             fact and fact.answer,

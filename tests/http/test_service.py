@@ -13,7 +13,7 @@ import pytest
 
 from jobslab import Contract, open_store
 from jobslab.cli import main
-from jobslab.commands.service import ServeError, banner, check_reach, listen
+from jobslab.commands.service import ServeError, banner, check_reach, listen, results_of, same_place
 from jobslab.contract import FLAGS
 from tests.http.real import Server, serving
 from tests.http.room import ALICE, BOB, bearer
@@ -102,13 +102,26 @@ def test_a_host_that_is_none_is_refused_in_a_sentence() -> None:
         listen("198.51.100.1", 0)  # RFC 5737: an address of nobody
 
 
+def test_the_options_of_another_worker_name_the_same_place_and_no_password() -> None:
+    assert same_place("a.db", None) == "--store a.db"
+    assert same_place("a.db", Path("out")) == "--store a.db --results out"
+    assert same_place("postgresql://u:secret@h/d", Path("out")) == "--store URL --results out"
+
+
+def test_a_directory_of_results_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "plain").touch()
+    with pytest.raises(ServeError, match="plain is no directory"):
+        results_of("a.db", tmp_path / "plain")
+
+
 def test_the_banner_tells_which_contract_is_in_force() -> None:
-    whole = banner(("127.0.0.1", 8202), "jobs.db", Contract(), None, 0)
+    whole = banner(("127.0.0.1", 8202), "jobs.db", Contract(), None, 0, "--store jobs.db --results out")
     assert "http://127.0.0.1:8202" in whole
     assert "all five clauses are in force" in whole
+    assert "jobslab work --store jobs.db --results out" in whole
     assert "!!!" not in whole
     for flag in FLAGS:
-        broken = banner(("::1", 8202, 0, 0), "jobs.db", Contract().without(flag), 2, 1)
+        broken = banner(("::1", 8202, 0, 0), "jobs.db", Contract().without(flag), 2, 1, "")
         assert f"!!!       without {flag}: " in broken
         assert "BROKEN ON PURPOSE" in broken
         assert "http://[::1]:8202" in broken

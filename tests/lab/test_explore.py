@@ -365,7 +365,7 @@ def test_without_a_sweeper_the_job_of_a_worker_that_crashed_never_ends() -> None
 
 def test_the_matrix_as_text_fits_a_terminal_and_tells_every_cell() -> None:
     lines = figures.as_text([only_promises(each) for each in most()]).splitlines()
-    assert max(map(len, lines)) <= 84
+    assert max(map(len, lines)) <= 80
     assert lines[0].split() == ["flags", "on", *map(str, range(1, 13))]
     told = {line[:45].strip(): line[45:].split() for line in lines[1 : len(most()) + 1]}
     assert told["all"] == ["·"] * 12

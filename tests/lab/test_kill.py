@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobslab.job import Event
+from jobslab.job import Event, queued
 from jobslab.lab import kill
 from jobslab.lab.chaos.cluster import ChaosError
 from jobslab.lab.kill import Service, beside, found, kept, really, until
@@ -52,6 +52,11 @@ def test_a_renewal_that_comes_after_its_workers_success_is_left_out() -> None:
 def test_a_late_report_is_judged(refused_by: str | None, verdict: str) -> None:
     events = event("A", "claim", 1), event("sweeper", "requeue", 1), event("A", "succeed", 1, refused_by)
     assert dict(found([], events))["only the current attempt's report counts"] == verdict
+
+
+def test_a_job_that_is_not_over_is_found() -> None:
+    waiting = queued("job-1", "export", "{}", "lab", "k", "", 3, 0, None, None, 0)
+    assert dict(found([waiting], []))["every accepted job reaches a terminal state"] == "VIOLATED"
 
 
 def test_without_a_late_report_nothing_is_said_of_it() -> None:

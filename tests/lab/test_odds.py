@@ -6,9 +6,10 @@ import pytest
 
 from jobslab.contract import FLAGS, Contract
 from jobslab.errors import UnknownFlag
-from jobslab.lab.explore import UnknownProperty, count
+from jobslab.lab.explore import NoSuchSchedule, UnknownProperty, count
 from jobslab.lab.odds import FEW, counted, fails, shortest
 from jobslab.lab.properties import CEILING, DEADLINE, ENDS, NAMES
+from jobslab.lab.searched import how_often
 from jobslab.lab.verdicts import violated
 
 MANY = 10  # steps: enough for each promise that can be counted, but for the ceiling of attempts
@@ -47,5 +48,11 @@ def test_mistakes_are_named() -> None:
         fails("exactly once", "all")
     with pytest.raises(UnknownFlag):
         fails("live claim", "all but lease")
-    with pytest.raises(ValueError, match="no schedule breaks 'one live claim per job' under the contract .all.: holds"):
+    with pytest.raises(NoSuchSchedule, match="breaks 'one live claim per job' under the contract .all.: holds"):
         shortest("live claim", "all")
+    with pytest.raises(NoSuchSchedule, match="a schedule that stops proves nothing"):
+        how_often("every accepted", 3, "all")
+
+
+def test_without_a_contract_the_full_one_is_asked() -> None:
+    assert str(fails("live claim", steps=3)) == str(fails("live claim", "all", steps=3))

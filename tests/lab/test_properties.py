@@ -130,20 +130,11 @@ OWN = {
     },
     "attempt_fencing": {properties.CURRENT: 8, properties.LIVE: 9},
 }
-STATES = {  # at the default bounds: states that are not alike, and steps out of them
-    "all": (583, 4867),
-    "all but idempotency_key": (3621, 35723),
-    "all but persistence": (585, 4869),
-    "all but leases": (82, 410),
-    "all but conditional_updates": (4247, 32895),
-    "all but attempt_fencing": (2316, 20522),
-}
 
 
 def test_the_full_contract_breaks_nothing_and_everything_that_is_possible_happens() -> None:
     found = explore()
     assert found.exhausted
-    assert (found.states, found.steps) == STATES["all"]
     assert {name: found.findings[name].answer for name in NAMES} == dict.fromkeys(NAMES, checker.HOLDS)
     assert {name: found.findings[name].answer for name in SOMETIMES} == dict.fromkeys(SOMETIMES, checker.REACHED)
 
@@ -152,7 +143,6 @@ def test_the_full_contract_breaks_nothing_and_everything_that_is_possible_happen
 def test_without_a_flag_its_own_promises_break_and_no_others(flag: str) -> None:
     found = explore(Contract().without(flag))
     assert found.exhausted
-    assert (found.states, found.steps) == STATES[str(found.contract)]
     assert {name: len(one.trace) for name, one in found.broken.items()} == OWN[flag]
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jobslab.contract import FLAGS, Contract
+from jobslab.lab import checker
 from jobslab.lab.memo import Memo
 from jobslab.lab.world import Bounds, World
 from jobslab.settings import LAB
@@ -57,12 +58,7 @@ def by_the_explorer(contract: Contract, bounds: Bounds) -> int:
     """How many states the explorer finds."""
     with open_store(contract, settings=LAB) as store:
         world = World(Memo(store), bounds)
-        seen, todo = {world.start}, [world.start]
-        while todo:
-            new = {after for _, _, after, _ in world.enabled(todo.pop())} - seen
-            seen |= new
-            todo.extend(new)
-        return len(seen)
+        return checker.check(checker.System([world.start], world.enabled), []).states
 
 
 def by_spin(contract: Contract, bounds: Bounds) -> int:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from jobslab.effects import Entry
 from jobslab.job import TERMINAL, Event, Job, State
+from jobslab.lab.schedule import REPORTS
 
-REPORTS = ("renew", "progress", "succeed", "fail", "retry", "stop")
 SWEPT = ("requeue", "exhaust")
 
 
