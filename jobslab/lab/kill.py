@@ -21,14 +21,13 @@ from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
-from subprocess import PIPE
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobslab.client import JobClient
 from jobslab.contract import Contract
 from jobslab.job import Event, Job, State
 from jobslab.lab.chaos.audit import audit
-from jobslab.lab.chaos.cluster import SERVE, ChaosError
+from jobslab.lab.chaos.cluster import ChaosError, address, start_server
 from jobslab.lab.chaos.run import a_new_store
 from jobslab.lab.chaos.worker import KIND, end_with, settings
 from jobslab.lab.postgres import a_store
@@ -137,13 +136,8 @@ class Service:
     def __init__(self, url: str, folder: Path) -> None:
         self.url, self.folder = url, folder
         self.store: Store = open_store(None, url, settings=settings(LEASE_SECONDS))
-        options = {"store": url, "results": folder, "port": 0, "lease-seconds": LEASE_SECONDS}
-        command = [sys.executable, "-P", "-c", SERVE.format(parent=os.getpid()), "serve"]
-        command += [f"--{name}={value}" for name, value in options.items()]
         self.log = (folder / "log").open("w", encoding="utf-8")
-        # It is killed in the end: what it keeps in a temporary folder has to go with ours.
-        env = os.environ | {"TMPDIR": str(folder)}
-        self.server = subprocess.Popen(command, stdout=PIPE, stderr=self.log, text=True, process_group=0, env=env)
+        self.server = start_server(url, folder, self.log, LEASE_SECONDS)
         self._workers: list[Worker] = []
         self._client: JobClient | None = None
 
@@ -162,11 +156,7 @@ class Service:
     def client(self) -> JobClient:
         """A client of the server, which is waited for at first.  Raises ChaosError if it does not start."""
         if self._client is None:
-            assert self.server.stdout is not None
-            banner = self.server.stdout.readline()
-            if "http://" not in banner:
-                raise ChaosError(f"the server does not start; it says: {(self.folder / 'log').read_text()[-300:]}")
-            self._client = JobClient("http://" + banner.split("http://")[1].split()[0], timeout_seconds=10)
+            self._client = JobClient(address(self.server, self.folder), timeout_seconds=10)
         return self._client
 
     def submit(self, job: str) -> None:

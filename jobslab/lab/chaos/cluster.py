@@ -33,6 +33,30 @@ class ChaosError(JobslabError):
     """The run could not be carried through; it says nothing about the contract."""
 
 
+def start_server(url: str, folder: Path, log: IO[str], lease_seconds: float, port: int = 0) -> "subprocess.Popen[str]":
+    """`jobslab serve` on this store, its results and its log in the folder; `address` waits until it listens."""
+    options = {"store": url, "results": folder, "port": port, "lease-seconds": lease_seconds}
+    command = [sys.executable, "-P", "-c", SERVE.format(parent=os.getpid()), "serve"]
+    command += [f"--{name}={value}" for name, value in options.items()]
+    # What it leaves of itself when it is killed goes with the folder.
+    env = os.environ | {"TMPDIR": str(folder)}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, process_group=0, env=env)
+
+
+def address(server: "subprocess.Popen[str]", folder: Path) -> str:
+    """Where it listens, as soon as it does.  Raises ChaosError if it does not start."""
+    assert server.stdout is not None
+    banner = server.stdout.readline()
+    if "http://" not in banner:
+        raise ChaosError(f"the server does not start; its log says: {last_words(folder)}")
+    return "http://" + banner.split("http://")[1].split()[0]
+
+
+def last_words(folder: Path) -> str:
+    lines = (folder / "log").read_text(encoding="utf-8").splitlines()
+    return lines[-1] if lines else "nothing"
+
+
 class Cluster:
     """The processes of one run; `end` them, whatever happens."""
 
@@ -73,18 +97,9 @@ class Cluster:
 
     def _serve(self) -> "subprocess.Popen[str]":
         """The server, again at the port that it had, when it listens."""
-        options = {"store": self.url, "results": self.folder, "port": self.port, "lease-seconds": LEASE_SECONDS}
-        command = [sys.executable, "-P", "-c", SERVE.format(parent=os.getpid()), "serve"]
-        command += [f"--{name}={value}" for name, value in options.items()]
-        # What it leaves of itself when it is killed goes with the run.
-        env = os.environ | {"TMPDIR": str(self.folder)}
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, text=True, env=env)
+        process = start_server(self.url, self.folder, self._log, LEASE_SECONDS, self.port)
         self._started.append(process)
-        assert process.stdout is not None
-        banner = process.stdout.readline()
-        if "http://" not in banner:
-            raise ChaosError(f"the server does not start; its log says: {self.last_words()}")
-        self.port = int(banner.split("http://")[1].split()[0].rsplit(":", 1)[1])
+        self.port = int(address(process, self.folder).rsplit(":", 1)[1])
         return process
 
     def _work(self, who: int) -> "subprocess.Popen[str]":
@@ -105,10 +120,6 @@ class Cluster:
 
     def name(self, who: int) -> str:
         return f"worker {who}, start {self.starts[who]}"
-
-    def last_words(self) -> str:
-        lines = (self.folder / "log").read_text(encoding="utf-8").splitlines()
-        return lines[-1] if lines else "nothing"
 
     # Faults: each says whether it was done as it was meant
 
