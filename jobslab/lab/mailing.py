@@ -4,7 +4,7 @@ What is left is a choice: perhaps twice, perhaps never, or a person who decides.
 """
 
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
 from jobslab.effects import Checkpoints, Ledger
@@ -27,6 +27,7 @@ FAULTS = (
 
 SENT = "sent"
 ASK = "a person is asked"
+NO_POINT = "no such point"
 
 
 class Desk(NamedTuple):
@@ -119,17 +120,20 @@ def mailed(switches: str) -> dict[str, str]:
 
 
 def outcomes(way: Way) -> dict[str, str]:
-    """What came of it, under every fault whose point the way has."""
-    told = {}
-    for fault in FAULTS:
-        with suppress(NotReached):
-            told[str(fault)] = outcome(send(way, fault))
-    return told
+    """What came of it, under every fault; a point that this way does not have is a line too, since the ways stand side
+    by side."""
+    return {str(fault): came_of(way, fault) for fault in FAULTS}
+
+
+def came_of(way: Way, fault: Fault) -> str:
+    try:
+        return outcome(send(way, fault))
+    except NotReached:
+        return NO_POINT
 
 
 def table(*ways: Way) -> "pd.DataFrame":
-    """What came of it: a line a fault, a column a way; a dash where the way does not come to the point."""
+    """The same: a line a fault, a column a way."""
     import pandas as pd
 
-    columns = {title(way): outcomes(way) for way in ways}
-    return pd.DataFrame(columns, index=[str(fault) for fault in FAULTS]).fillna("-")
+    return pd.DataFrame({title(way): outcomes(way) for way in ways})

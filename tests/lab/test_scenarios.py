@@ -20,6 +20,7 @@ from jobslab.lab.scenarios import (
     UnknownScenario,
     Variant,
     answers,
+    awaited,
     expected,
     lines,
     play,
@@ -197,6 +198,12 @@ def test_every_enacted_scenario_says_what_is_to_be_seen_and_has_other_switches_i
         assert one.enact is not None
         assert all(variant.says and variant.contract == Contract() for variant in one.variants)
         assert len({variant.switches for variant in one.variants}) == len(one.variants)
+
+
+@pytest.mark.parametrize("scenario", EVERY, ids=lambda scenario: scenario.name)
+def test_all_variants_answer_the_same_steps_since_they_are_printed_side_by_side(scenario: Scenario) -> None:
+    first, *others = [[line.step for line in awaited(scenario, variant)] for variant in scenario.variants]
+    assert all(steps == first for steps in others)
 
 
 def test_an_unknown_scenario_is_refused_with_the_names_of_all() -> None:
