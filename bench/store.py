@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench import told
+from bench._bare import Bare
 from jobslab.contract import SCHEMA, Contract, render
-from jobslab.settings import SERVICE
 from jobslab.stores.sql import SQLStore
 from jobslab.stores.sqlite import SQLite
 
@@ -25,16 +25,16 @@ ROUNDS = 3
 WAITING = (10, 10_000, 1_000_000)
 
 PARAMS = {"table": "orders"}
-RESULT = {"file": "job.csv", "rows": 4000}
+RESULT = {"attempt": 1}
 
 Cycle = Callable[[], None]
 
 
 def ours(path: Path, synchronous: str, journal: bool = True) -> Cycle:
-    store = SQLStore(SQLite(str(path), synchronous), journal=journal)
+    store = SQLStore(SQLite(str(path), synchronous), journal=journal, kinds=["task"])
 
     def cycle() -> None:
-        store.submit(secrets.token_hex(16), "export", PARAMS, key=secrets.token_hex(8))
+        store.submit(secrets.token_hex(16), "task", PARAMS, key=secrets.token_hex(8))
         reply = store.claim_next("A")
         store.succeed(reply.job.id, reply.job.attempt, "A", RESULT)
 
@@ -51,40 +51,7 @@ def connected(path: Path, synchronous: str, schema: str) -> sqlite3.Connection:
 
 def bare(path: Path, synchronous: str) -> Cycle:
     db = connected(path, synchronous, render(SCHEMA, Contract()))
-    lease, keep = SERVICE.lease_seconds, SERVICE.retention_seconds
-
-    def cycle() -> None:
-        now, id, params = time.time(), secrets.token_hex(16), json.dumps(PARAMS)
-        db.execute("BEGIN IMMEDIATE")
-        db.execute(
-            "INSERT INTO jobs (id, kind, params, owner, idempotency_key, fingerprint, state, attempt, max_attempts,"
-            " run_at, created_at, updated_at) VALUES (?, 'export', ?, 'lab', ?, ?, 'QUEUED', 0, 3, ?, ?, ?)",
-            (id, params, secrets.token_hex(8), secrets.token_hex(32), now, now, now),
-        )
-        db.execute("COMMIT")
-        now = time.time()
-        db.execute("BEGIN IMMEDIATE")
-        job = db.execute(
-            "SELECT id, params FROM jobs WHERE state = 'QUEUED' AND run_at <= ?"
-            " ORDER BY run_at, created_at, id LIMIT 1",
-            (now,),
-        ).fetchone()
-        db.execute(
-            "UPDATE jobs SET state = 'RUNNING', attempt = attempt + 1, worker = 'A', lease_until = ?, progress = 0,"
-            " started_at = ?, updated_at = ? WHERE id = ?",
-            (now + lease, now, now, job[0]),
-        )
-        db.execute("COMMIT")
-        now = time.time()
-        db.execute("BEGIN IMMEDIATE")
-        db.execute(
-            "UPDATE jobs SET state = 'SUCCEEDED', result = ?, progress = 1, updated_at = ?, finished_at = ?,"
-            " expires_at = ? WHERE id = ?",
-            (json.dumps(RESULT), now, now, now + keep, job[0]),
-        )
-        db.execute("COMMIT")
-
-    return cycle
+    return Bare(lambda: db, "BEGIN IMMEDIATE").cycle
 
 
 MINIMAL = """CREATE TABLE jobs (id TEXT PRIMARY KEY, params TEXT, state TEXT, attempt INTEGER, result TEXT);
