@@ -5,14 +5,12 @@ A way is the work of one attempt; what it yields are the points (see `again`).  
 """
 
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from subprocess import PIPE
 from typing import TYPE_CHECKING, NamedTuple
 
 import httpx2
@@ -21,8 +19,10 @@ from jobslab.contract import Contract
 from jobslab.effects import Ledger
 from jobslab.errors import JobslabError
 from jobslab.job import Job
+from jobslab.lab import child
 from jobslab.lab.again import KIND, Attempt, Fault, NotReached, Scene, Story, Work, again, done, title
-from jobslab.lab.payment import PATIENT_SECONDS, Account, shared
+from jobslab.lab.child import PATIENT_SECONDS
+from jobslab.lab.payment import Account, shared
 from jobslab.settings import LAB
 from jobslab.stores import open_store
 
@@ -221,11 +221,8 @@ def name_of(way: Way) -> str:
 
 def kill_a_worker(told: dict[str, str]) -> None:
     """Start it, wait until it says that it has come to its point, and kill it."""
-    command = [sys.executable, "-P", "-m", "jobslab.lab.paying", json.dumps(told)]
-    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True, start_new_session=True) as worker:
-        assert worker.stdout is not None
-        came_to = worker.stdout.readline().strip()
-        if came_to:
+    with child.start("jobslab.lab.paying", json.dumps(told)) as worker:
+        if came_to := child.line(worker):
             worker.kill()
     if worker.returncode == 0:  # it has gone all the way
         raise NotReached(told["point"])

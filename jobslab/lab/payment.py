@@ -15,7 +15,6 @@ import atexit
 import itertools
 import json
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import threading
@@ -24,16 +23,16 @@ from contextlib import contextmanager
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from subprocess import PIPE
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx2
 
 from jobslab.errors import JobslabError
+from jobslab.lab import child
+from jobslab.lab.child import PATIENT_SECONDS
 
 LIMIT = 1000  # a payment above it is declined
-PATIENT_SECONDS = 30
 KEY = "Idempotency-Key"
 
 KINDS = {"/payments": "payment", "/refunds": "refund", "/mails": "mail"}
@@ -194,15 +193,9 @@ class Service:
     """A payment service that was started here; `close` ends it."""
 
     def __init__(self, ledger: Path, *options: str) -> None:
-        """Raises PaymentError if it does not start."""
-        command = [sys.executable, "-P", "-m", "jobslab.lab.payment", str(ledger), *options]
-        self._process = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True, start_new_session=True)
-        assert self._process.stdout is not None
-        port = self._process.stdout.readline().strip()
-        if not port:
-            self._process.communicate(timeout=PATIENT_SECONDS)
-            raise PaymentError("the payment service did not start; what it says of itself stands above")
-        self.url = f"http://127.0.0.1:{port}"
+        """Raises LabError if it does not start."""
+        self._process = child.start("jobslab.lab.payment", str(ledger), *options)
+        self.url = child.address(self._process, "the payment service")
         self.http = httpx2.Client(base_url=self.url, timeout=PATIENT_SECONDS)
         self._names = map("customer-{}".format, itertools.count(1))
 
@@ -212,7 +205,7 @@ class Service:
 
     def close(self) -> None:
         self.http.close()
-        self._process.communicate(timeout=PATIENT_SECONDS)
+        child.let_go(self._process)
 
 
 @contextmanager

@@ -5,19 +5,17 @@ through HTTP in both; workers and sweepers write to the store.
 """
 
 import json
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from functools import partial
-from subprocess import PIPE
 
 from jobslab.client import Answer, JobClient, NoAnswer
 from jobslab.clock import ManualClock
 from jobslab.contract import Contract
-from jobslab.errors import JobslabError
+from jobslab.lab import child
+from jobslab.lab.child import PATIENT_SECONDS, LabError
 from jobslab.lab.running import Place
 from jobslab.lab.server import lab_api
 from jobslab.lab.transport import InProcess, Losing
@@ -85,32 +83,19 @@ def lost(exchange: Callable[[JobClient], Answer], client: JobClient) -> None:
 # Over HTTP
 
 GIVES_UP_SECONDS = 0.2  # the client whose answer is lost; the late answer takes three times as long
-PATIENT_SECONDS = 30  # for all else, on a slow machine
-
-
-class LabError(JobslabError):
-    """The lab's own server does not do what it is for."""
 
 
 class Process:
     """One lab server in a process of its own (see `server`), which warms up until it is told what to serve."""
 
     def __init__(self) -> None:
-        # -P: a module in the user's directory must not stand in for one of ours.  A session of its own: Ctrl-C is for
-        # this process, and that one ends with its input.
-        command = [sys.executable, "-P", "-m", "jobslab.lab.server"]
-        self._popen = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True, start_new_session=True)
+        self._popen = child.start("jobslab.lab.server")
 
     def serve(self, contract: Contract, path: str, now: float) -> str:
-        """Start serving; where."""
-        stdin, stdout = self._popen.stdin, self._popen.stdout
-        assert stdin is not None
-        assert stdout is not None
-        print(json.dumps({"contract": str(contract), "path": path, "now": now}), file=stdin, flush=True)
-        port = stdout.readline().strip()
-        if not port:
-            raise LabError("the lab's server did not start; what it says of itself stands above")
-        return f"http://127.0.0.1:{port}"
+        """Start serving; where.  Raises LabError."""
+        told = {"contract": str(contract), "path": path, "now": now}
+        print(json.dumps(told), file=self._popen.stdin, flush=True)
+        return child.address(self._popen, "the lab's server")
 
     @property
     def pid(self) -> int:
@@ -128,7 +113,7 @@ class Process:
 
     def let_go(self) -> None:
         """Close its input, which ends it, and wait for that.  Raises subprocess.TimeoutExpired."""
-        self._popen.communicate(timeout=PATIENT_SECONDS)
+        child.let_go(self._popen)
 
 
 class Spare:

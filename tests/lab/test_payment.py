@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from jobslab.lab.child import LabError
 from jobslab.lab.payment import LIMIT, Declined, PaymentError, Service, service, shared
 
 
@@ -83,7 +84,7 @@ def test_its_ledger_outlives_it_and_it_ends_with_its_owner(tmp_path: Path) -> No
 
 
 def test_one_that_does_not_start_is_a_named_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(PaymentError, match="did not start"):
+    with pytest.raises(LabError, match="the payment service did not start"):
         Service(tmp_path / "no" / "ledger.db")
     assert "unable to open database file" in capfd.readouterr().err
 
