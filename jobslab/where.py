@@ -134,8 +134,9 @@ def queued(job: Job, seen: Seen) -> str:
 
 
 def heard(job: Job, seen: Seen) -> float:
-    """Since when no worker has said a word, and the job is due: one at work renews at a third of its lease."""
-    return max(job.run_at, seen.last_word or 0)
+    """Since when no worker has said a word, and the job is in line and due: one at work renews at a third of its
+    lease."""
+    return max(job.run_at, job.updated_at, seen.last_word or 0)
 
 
 def running(job: Job, seen: Seen) -> str:

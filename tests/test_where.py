@@ -97,6 +97,12 @@ def busy(store: Store) -> None:
     store.renew("job-0", 1, "A", now=39)
 
 
+def given_back(store: Store) -> None:
+    """A sweep came long after its worker had died."""
+    claim(store)
+    store.requeue("job-1", 1, now=40)
+
+
 def to_stop(store: Store) -> None:
     """Its owner has asked it to stop, and its worker is gone."""
     claim(store)
@@ -130,6 +136,7 @@ CASES: dict[str, tuple[Callable[[Store], None], str | None, float, str, str, str
     "no worker": (submit, None, LEASE + 1, "no-worker", "YES queued NOT YET", "for 11 s no worker", "runs at all"),
     "workers gone": (in_turn, None, 41, "no-worker", "YES queued NOT YET", "for 11 s no worker", "runs at all"),
     "workers busy": (busy, None, 45, "waiting", "YES queued NOT YET", "with 0 jobs before", "when a worker"),
+    "given back": (given_back, None, 42, "waiting", "YES queued NOT YET", "with 0 jobs before", "when a worker"),
     "to be stopped": (to_stop, WHOLE, LEASE + 2, "lease-over", "YES running UNREPORTED", "is over", "dead or slow"),
     "no task": (lambda s: retry(s, "unknown kind"), None, 3, "no-task", "YES queued NOT YET", "task 'export'", "other"),
     "no task at last": (lambda s: fail(s, "unknown kind"), None, 3, "no-task", "YES done NONE", "1 of 3 was", "other"),
