@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from jobslab.job import Job
+from jobslab.lab.stop import stop_between_writes
 from jobslab.stores import Store, open_store
 from jobslab.sweeper import sweep
 from tests import worker_process
@@ -124,7 +125,7 @@ def test_a_worker_that_slept_through_its_lease_writes_no_result(store: Store, pa
     submitted(store, tmp_path, "held")
     with worker(path) as stopped:
         wait_for((tmp_path / "begun-1").exists)
-        stopped.send_signal(signal.SIGSTOP)
+        stop_between_writes(stopped, path)
         assert store.requeue("job-1", 1, now=LATER).accepted
         taken = store.claim("job-1", "B").job
         (tmp_path / "go").touch()

@@ -32,6 +32,7 @@ from jobslab.lab.chaos.run import a_new_store
 from jobslab.lab.chaos.worker import KIND, end_with, settings
 from jobslab.lab.postgres import a_store
 from jobslab.lab.schedule import REPORTS
+from jobslab.lab.stop import stop_between_writes
 from jobslab.lab.text import tabular
 from jobslab.loop import work
 from jobslab.stores import Store, open_store
@@ -54,7 +55,7 @@ class Worker:
     """A worker process that has begun to import, and asks for work after `begin`."""
 
     def __init__(self, name: str, url: str, store: Store, folder: Path) -> None:
-        self.name, self.store, self.folder = name, store, folder
+        self.name, self.url, self.store, self.folder = name, url, store, folder
         self.since = len(store.events())  # what stands in the journal before is not of this process
         for says in SIGNPOSTS:
             signpost(folder, name, says).unlink(missing_ok=True)
@@ -87,12 +88,11 @@ class Worker:
         )
 
     def send(self, number: signal.Signals) -> None:
-        """A signal, as `kill` sends it.  To a worker with a job right after its heartbeat: if it were stopped in the
-        middle of a write, it would keep the database's lock, and all others would wait for it."""
-        if number != signal.SIGCONT:
-            seen = self.heartbeats()
-            until(lambda: self.heartbeats() > seen, f"worker {self.name} does not renew its lease")
-        self.process.send_signal(number)
+        """A signal, as `kill` sends it; SIGSTOP at a moment when nobody but this worker is stopped by it."""
+        if number == signal.SIGSTOP:
+            stop_between_writes(self.process, self.url)
+        else:
+            self.process.send_signal(number)
         if number == signal.SIGKILL:
             self.process.wait()
 
@@ -104,9 +104,6 @@ class Worker:
     def final(self, event: Event) -> bool:
         mine = event.actor == self.name and event.verb in REPORTS
         return mine and (event.verb == "succeed" or not event.accepted)
-
-    def heartbeats(self) -> int:
-        return sum(event.actor == self.name and event.verb == "renew" for event in self.store.events())
 
     def close(self) -> None:
         self.process.kill()  # a stopped one, too

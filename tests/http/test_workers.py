@@ -13,6 +13,7 @@ import pytest
 from jobslab import open_store
 from jobslab.effects import Ledger
 from jobslab.job import Event, State
+from jobslab.lab.stop import stop_between_writes
 from tests.http.real import serving
 from tests.http.test_races import wait_until
 
@@ -69,13 +70,6 @@ def lines(folder: Path, of: str) -> int:
     return file.read_text().split().count(of) if file.exists() else 0
 
 
-def stop_between_two_reports(process: "subprocess.Popen[bytes]", folder: Path, name: str) -> None:
-    """Right after a new line: in the middle of a report it would keep the database's lock while it sleeps."""
-    seen = lines(folder, name)
-    wait_until(lambda: lines(folder, name) > seen)
-    process.send_signal(signal.SIGSTOP)
-
-
 def test_d3_a_worker_that_slept_overwrites_nothing_and_its_effect_is_not_done_again(tmp_path: Path) -> None:
     with (
         serving(tmp_path, "--lease-seconds", "1") as server,
@@ -83,7 +77,8 @@ def test_d3_a_worker_that_slept_overwrites_nothing_and_its_effect_is_not_done_ag
         working(tmp_path, "A") as first,
     ):
         id = client.submit("export", {"table": "orders"}).id
-        stop_between_two_reports(first, tmp_path, "A")
+        wait_until(lambda: lines(tmp_path, "A") > 0)
+        stop_between_writes(first, str(tmp_path / "jobs.db"))
         with working(tmp_path, "B"):
             wait_until(lambda: lines(tmp_path, "B") > 0)
             (tmp_path / "go").touch()
