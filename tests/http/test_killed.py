@@ -97,7 +97,7 @@ def test_d1_the_job_of_a_worker_that_was_killed_is_done_by_another(
             wait_until(lambda: state_of(server, id) == "RUNNING")
             first.kill()
         with working(tmp_path, *lease):
-            outcome = client.wait(id, 10 if verdict == "SUCCEEDED" else 5)
+            outcome = client.wait(id, 60 if verdict == "SUCCEEDED" else 5)
         assert outcome.verdict == verdict
         assert outcome.job
         assert outcome.job["attempt"] == (2 if verdict == "SUCCEEDED" else 1)

@@ -82,7 +82,7 @@ def test_d3_a_worker_that_slept_overwrites_nothing_and_its_effect_is_not_done_ag
         with working(tmp_path, "B"):
             wait_until(lambda: lines(tmp_path, "B") > 0)
             (tmp_path / "go").touch()
-            assert client.wait(id, 30).verdict == "SUCCEEDED"
+            assert client.wait(id, 60).verdict == "SUCCEEDED"
         before = client.get(id).body
         first.send_signal(signal.SIGCONT)
         wait_until(lambda: any(event.actor == "A" and not event.accepted for event in journal(tmp_path, id)))
@@ -97,7 +97,7 @@ def test_d5_where_a_job_is_over_its_work_has_stopped(tmp_path: Path) -> None:
         id = client.submit("export", {"table": "orders"}).id
         wait_until(lambda: lines(tmp_path, id) > 5)
         client.cancel(id)
-        assert client.wait(id, 30).verdict == "CANCELLED"
+        assert client.wait(id, 60).verdict == "CANCELLED"
         other = client.submit("export", {"table": "orders"}).id
         wait_until(lambda: lines(tmp_path, other) > 5)  # the worker lives, and has had time to do what it should not
     with open_store(None, str(tmp_path / "jobs.db")) as store:
