@@ -36,7 +36,10 @@ def chapter_parts(name: str) -> str:
     return section(heading[0])
 
 
-@pytest.mark.parametrize(("plan", "whole"), [("## 90 minutes", 90), ("## Half a day", 240), ("## A second half day", 195)])
+WHOLE = {"## 90 minutes": 90, "## Half a day": 240, "## A second half day": 195}
+
+
+@pytest.mark.parametrize(("plan", "whole"), WHOLE.items())
 def test_a_plan_adds_up(plan: str, whole: int) -> None:
     clock = 0
     for at, _, *parts in table(section(plan), "at"):
