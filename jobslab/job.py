@@ -35,6 +35,9 @@ STATES: dict[State, Meaning] = {
 
 TERMINAL = frozenset(state for state, meaning in STATES.items() if not meaning.successors)
 
+# What a worker may tell of its attempt.
+REPORTS = ("renew", "progress", "succeed", "fail", "retry", "stop")
+
 # What the package's own tasks do (see tasks.py); a team that brings its own tasks opens its store with its own kinds.
 KINDS = ("export", "wait", "flaky", "fail")
 

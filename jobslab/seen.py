@@ -74,7 +74,7 @@ def look(
     job = found if isinstance(found, Job) else None
     landings = () if job is None else landed(job, results, entries)
     ahead = 0 if job is None or job.state != State.QUEUED else store.ahead(job)
-    last, again, told = store.last_word(), store.rerun(id), confirmed(store, job)
+    last, again, told = store.last_word(), store.done_again_by(id), confirmed(store, job)
     return Seen(id, now, found, events, landings, last, ahead, again, store.contract, store.settings, told, asker)
 
 

@@ -25,13 +25,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobslab.client import JobClient
 from jobslab.contract import Contract
-from jobslab.job import Event, Job, State
+from jobslab.job import REPORTS, Event, Job, State
 from jobslab.lab.chaos.audit import audit
 from jobslab.lab.chaos.cluster import ChaosError, address, start_server
 from jobslab.lab.chaos.run import a_new_store
 from jobslab.lab.chaos.worker import KIND, end_with, settings
 from jobslab.lab.postgres import a_store
-from jobslab.lab.schedule import REPORTS
 from jobslab.lab.stop import stop_between_writes
 from jobslab.lab.text import tabular
 from jobslab.loop import work

@@ -9,11 +9,10 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from jobslab.client import UNKNOWN
-from jobslab.job import Job
+from jobslab.job import REPORTS, Job
 from jobslab.lab import checker
 from jobslab.lab.checker import Property
 from jobslab.lab.memo import Fact
-from jobslab.lab.schedule import REPORTS
 from jobslab.lab.world import Claim, Said, State, World
 
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Protocol
 
 from jobslab import sweeper as sweeping
 from jobslab.client import UNKNOWN, Answer, JobClient, outcome
-from jobslab.job import TERMINAL, Error, Job, Reply
-from jobslab.lab.schedule import REPORTS, Step
+from jobslab.job import REPORTS, TERMINAL, Error, Job, Reply
+from jobslab.lab.schedule import Step
 from jobslab.stores import Store
 from jobslab.sweeper import Sweeper
 from jobslab.worker import News, Worker, decide, deliver, idle, observe, tell

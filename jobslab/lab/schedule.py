@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jobslab.errors import JobslabError
+from jobslab.job import REPORTS
 
 
 class BadSchedule(JobslabError):
@@ -81,8 +82,8 @@ class Form(NamedTuple):
 
 SHOWN = ("location", "id", "state", "done", "attempt", "progress", "cancel_requested", "result", "error")
 
-# The six reports of a worker, and what goes with some of them.
-REPORTS = {
+# How a schedule says the reports of a worker, and what goes with some of them.
+SAID = {
     "renew": ("renews", ()),
     "progress": ("progresses [{percent}]", ()),
     "succeed": ("succeeds", ()),
@@ -102,15 +103,15 @@ FORMS = (
     Form("pick", "{worker} picks"),
     Form("claim", "{worker} claims"),
     Form("claim next", "{worker} claims next"),  # pick and claim in one
-    *[Form(report, f"{{worker}} {words}", options) for report, (words, options) in REPORTS.items()],
+    *[Form(report, f"{{worker}} {words}", options) for report, (words, options) in SAID.items()],
     # A report may be under way while its worker goes on; it arrives late, or twice, or never.
     *[
         Form(f"send {report}", "{worker} sends " + " ".join([report, *words.split()[1:]]), options)
-        for report, (words, options) in REPORTS.items()
+        for report, (words, options) in SAID.items()
     ],
     *[
         Form(f"{report} late", f"{{worker}} {words} late [{{job}} attempt {{attempt}}]", options)
-        for report, (words, options) in REPORTS.items()
+        for report, (words, options) in SAID.items()
     ],
     Form("crash", "{worker} crashes"),
     Form("look", "{sweeper} looks [{job}]"),

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
+from jobslab.job import REPORTS
 from jobslab.lab.running import ACCEPTED, LOST, NOT_EXERCISED, REFUSED, UNDER_WAY, Row
-from jobslab.lab.schedule import REPORTS
 
 
 class Side(NamedTuple):

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from jobslab.client import UNKNOWN
-from jobslab.job import TERMINAL
+from jobslab.job import REPORTS, TERMINAL
 from jobslab.lab import properties
 from jobslab.lab.running import ACCEPTED, LOST, NOT_EXERCISED, Row, Seen
-from jobslab.lab.schedule import REPORTS, Schedule, parse
+from jobslab.lab.schedule import Schedule, parse
 from jobslab.lab.timeline import base, hands
 from jobslab.lab.trial import Trial, rerun
 from jobslab.settings import LAB

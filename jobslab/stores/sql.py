@@ -17,7 +17,7 @@ from typing import Any
 
 from jobslab.contract import GUARDED, Contract, render, statements, why
 from jobslab.errors import BadKey, BadNumber, BadParams, KeyReused, UnknownKind
-from jobslab.job import KINDS, NO_SUCH_JOB, Error, Event, Expired, Job, Reply, Stuck, Submitted, queued
+from jobslab.job import KINDS, NO_SUCH_JOB, REPORTS, Error, Event, Expired, Job, Reply, Stuck, Submitted, queued
 from jobslab.settings import KEY_LENGTH, MOST_ATTEMPTS, SERVICE, Settings
 from jobslab.stores.database import Connection, Database
 from jobslab.stores.schema import open_schema
@@ -197,14 +197,13 @@ class SQLStore:
         """When any worker's claim or report was accepted last, as far back as the journal goes."""
         with self._reading() as db:
             row = db.execute(
-                """SELECT at FROM events
-                    WHERE verb IN ('claim', 'renew', 'progress', 'succeed', 'fail', 'retry', 'stop') AND accepted = 1
-                    ORDER BY n DESC LIMIT 1"""
+                f"SELECT at FROM events WHERE verb IN {('claim', *REPORTS)} AND accepted = 1 ORDER BY n DESC LIMIT 1"
             ).fetchone()
             return None if row is None else float(row[0])
 
-    def rerun(self, id: str) -> str | None:
-        """The id of the newest job that does this one again."""
+    def done_again_by(self, id: str) -> str | None:
+        """The id of the newest job that does this one again.  The jobs are read from end to end, for the same reason
+        as the journal in `events_of`."""
         with self._reading() as db:
             row = db.execute(
                 "SELECT id FROM jobs WHERE rerun_of = :id ORDER BY created_at DESC, id DESC LIMIT 1", {"id": id}

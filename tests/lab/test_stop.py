@@ -4,11 +4,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jobslab.contract import Contract
+from jobslab.lab import stop
 from jobslab.lab.chaos.run import a_new_store
+from jobslab.lab.child import LabError
 from jobslab.lab.postgres import a_store
 from jobslab.lab.stop import others_can_write, stop_between_writes
 from tests import postgres
@@ -31,6 +34,10 @@ with open_store(None, sys.argv[1]) as store:
 """
 
 
+def state_of(process: "subprocess.Popen[Any]") -> str:
+    return subprocess.run(["ps", "-o", "stat=", "-p", str(process.pid)], capture_output=True, text=True).stdout
+
+
 def is_stopped_between_writes(url: str) -> None:
     writer = subprocess.Popen([sys.executable, "-c", WRITER, url], stdout=subprocess.PIPE, text=True)
     assert writer.stdout is not None
@@ -39,8 +46,7 @@ def is_stopped_between_writes(url: str) -> None:
         assert not others_can_write(url)
         stop_between_writes(writer, url)
         assert others_can_write(url)
-        state = subprocess.run(["ps", "-o", "stat=", "-p", str(writer.pid)], capture_output=True, text=True).stdout
-        assert state.startswith("T")
+        assert state_of(writer).startswith("T")
     finally:
         writer.kill()
         writer.communicate()
@@ -59,5 +65,20 @@ def test_so_is_one_that_writes_to_postgresql(tmp_path: Path) -> None:
 def test_a_process_that_has_ended_is_not_stopped(tmp_path: Path) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    with pytest.raises(ProcessLookupError, match="it has ended"):
+    with pytest.raises(LabError, match="it has ended"):
         stop_between_writes(ended, str(tmp_path / "jobs.db"))
+
+
+def test_one_that_is_always_met_in_a_write_is_given_up_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stop, "TRIES", 2)
+    monkeypatch.setattr(stop, "others_can_write", lambda url: False)
+    writer = subprocess.Popen(["sleep", "1000"])
+    try:
+        with pytest.raises(LabError, match="see whether the store can be written"):
+            stop_between_writes(writer, str(tmp_path / "jobs.db"))
+        assert not state_of(writer).startswith("T")
+    finally:
+        writer.kill()
+        writer.wait()

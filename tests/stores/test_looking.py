@@ -59,10 +59,10 @@ def test_the_last_word_of_any_worker_is_a_claim_or_a_report_that_was_accepted(st
 
 def test_the_job_that_does_another_again_is_the_newest_that_names_it(store: Store) -> None:
     store.submit("job-1", "export", {}, now=0)
-    assert store.rerun("job-1") is None
+    assert store.done_again_by("job-1") is None
     for n in (2, 3):
         store.submit(f"job-{n}", "export", {}, rerun_of="job-1", now=n)
-    assert (store.rerun("job-1"), store.rerun("job-3")) == ("job-3", None)
+    assert (store.done_again_by("job-1"), store.done_again_by("job-3")) == ("job-3", None)
 
 
 def test_where_says_the_same_on_every_database(store: Store) -> None:

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from jobslab.effects import Entry
-from jobslab.job import TERMINAL, Event, Job, State
-from jobslab.lab.schedule import REPORTS
+from jobslab.job import REPORTS, TERMINAL, Event, Job, State
 
 SWEPT = ("requeue", "exhaust")
 
