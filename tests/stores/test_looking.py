@@ -1,9 +1,12 @@
 """What one looks at to say where a job is, on every database: its lines, its trace, its turn, the last word."""
 
-from jobslab.job import Error, Job
+import pytest
+
+from jobslab.job import REPORTS, Error, Job
 from jobslab.settings import LAB
 from jobslab.stores import Store
 from jobslab.where import where
+from tests.stores.steps import report, running
 
 
 def test_the_lines_of_one_job_are_its_own_in_their_order(store: Store) -> None:
@@ -55,6 +58,13 @@ def test_the_last_word_of_any_worker_is_a_claim_or_a_report_that_was_accepted(st
     store.renew("job-1", 1, "A", now=4)
     store.cancel("job-1", now=5)
     assert store.last_word() == 4
+
+
+@pytest.mark.parametrize("verb", REPORTS)
+def test_each_report_of_a_worker_is_a_word(store: Store, verb: str) -> None:
+    running(store)
+    assert report(store, verb, now=7).accepted
+    assert store.last_word() == 7
 
 
 def test_the_job_that_does_another_again_is_the_newest_that_names_it(store: Store) -> None:
