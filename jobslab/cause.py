@@ -51,7 +51,7 @@ CAUSES = (
     Cause("failed", WRONG, "the work itself failed",
           "it is FAILED after {attempt} of {max} attempts; {last_error}", "what was done before it failed",
           RERUN, "mend what the error tells of, and submit a new job with a new key"),
-    Cause("never-was", WRONG, "there never was such a job",
+    Cause("never-was", WRONG, "nothing here tells of such a job",
           "no row, and no line of the journal has this id", "{forgotten}",
           "ask for the 202 that named it, and whether it came from this store",
           "check the id and the token; submit again with the same idempotency key"),

@@ -15,6 +15,7 @@ from jobslab import stage
 from jobslab.cause import BY_NAME, WRONG, Cause
 from jobslab.effects import Entry
 from jobslab.job import Event, Expired, Job, State
+from jobslab.journal import is_birth
 from jobslab.landing import Landed
 from jobslab.seen import NO, NONE, UNKNOWN, YES, Seen, look
 from jobslab.stores import Store
@@ -237,9 +238,11 @@ def stage_of(seen: Seen) -> str:
 
 
 def last_word(seen: Seen) -> str:
-    if not seen.events:
+    """A repeated submit is the caller's word, and finds the job where it is."""
+    steps = [event for event in seen.events if event.verb != "submit" or is_birth(event)]
+    if not steps:
         return "the journal has no line of it any more"
-    event = seen.events[-1]
+    event = steps[-1]
     told = f"refused by {event.refused_by}" if event.refused_by else "accepted"
     attempt = f" of attempt {event.attempt}" if event.attempt else ""
     return f"the last word is {event.verb}{attempt}, {told}, {when(seen.now - event.at)}"

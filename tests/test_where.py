@@ -217,6 +217,13 @@ def test_the_broker_is_told_of_a_retry_when_it_is_due(store: Store) -> None:
     assert where(store, "job-1", now=8).cause.name == "unpublished"
 
 
+def test_a_key_that_comes_again_is_no_step_of_the_job(store: Store) -> None:
+    submit(store, key="k")
+    store.claim("job-1", "A", now=1)
+    store.submit("job-2", "export", {"table": "orders"}, key="k", now=3)
+    assert where(store, "job-1", now=5).answers[2].says == "the last word is claim of attempt 1, accepted, 4 s ago"
+
+
 def test_what_a_wrong_clock_wrote_is_told_as_times_to_come(store: Store) -> None:
     days = 3 * 86400
     submit(store)
