@@ -16,10 +16,9 @@ import itertools
 import json
 import sqlite3
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -34,6 +33,7 @@ from jobslab.lab.child import PATIENT_SECONDS
 
 LIMIT = 1000  # a payment above it is declined
 KEY = "Idempotency-Key"
+ANONYMOUS = ""  # for SQLite a temporary file of its own, which the system removes even after a SIGKILL
 
 KINDS = {"/payments": "payment", "/refunds": "refund", "/mails": "mail"}
 
@@ -192,9 +192,10 @@ class Account(NamedTuple):
 class Service:
     """A payment service that was started here; `close` ends it."""
 
-    def __init__(self, ledger: Path, *options: str) -> None:
-        """Raises LabError if it does not start."""
-        self._process = child.start("jobslab.lab.payment", str(ledger), *options)
+    def __init__(self, ledger: Path | None, *options: str) -> None:
+        """With this ledger, or with one that is gone with the service, however that ends.  Raises LabError if it does
+        not start."""
+        self._process = child.start("jobslab.lab.payment", str(ledger or ANONYMOUS), *options)
         self.url = child.address(self._process, "the payment service")
         self.http = httpx2.Client(base_url=self.url, timeout=PATIENT_SECONDS)
         self._names = map("customer-{}".format, itertools.count(1))
@@ -211,12 +212,8 @@ class Service:
 @contextmanager
 def service(*options: str) -> Iterator[Service]:
     """A service on a new ledger, which is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="jobslab-") as folder:
-        made = Service(Path(folder) / "ledger.db", *options)
-        try:
-            yield made
-        finally:
-            made.close()
+    with closing(Service(None, *options)) as made:
+        yield made
 
 
 @cache

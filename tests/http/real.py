@@ -1,5 +1,6 @@
 """How does a test get at a service whose processes can be killed?  `serving` starts `jobslab serve` as a user does."""
 
+import os
 import re
 import signal
 import socket
@@ -45,13 +46,20 @@ class Server:
             return b"".join(iter(lambda: line.recv(65536), b""))
 
 
+def left_in(folder: Path) -> dict[str, str]:
+    """The environment of a process whose temporary files are gone with this folder, even if it is killed."""
+    return os.environ | {"TMPDIR": str(folder)}
+
+
 @contextmanager
 def serving(folder: Path, *options: str, port: int = 0, command: list[str] = JOBSLAB) -> Iterator[Server]:
     """A service on the store file `jobs.db` of this folder; it is ended, if need be, by SIGTERM."""
     file = folder / "jobs.db"
     arguments = [*command, "serve", "--port", str(port), "--store", str(file), *options]
     log = (folder / "server.log").open("a")
-    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True, env=left_in(folder)
+    )
     assert process.stdout
     try:
         banner = process.stdout.readline()
@@ -70,7 +78,7 @@ def working(folder: Path, *options: str) -> Iterator["subprocess.Popen[bytes]"]:
     """A worker process on the same file."""
     command = [*JOBSLAB, "work", "--store", str(folder / "jobs.db"), *options]
     with (folder / "worker.log").open("a") as log:
-        process = subprocess.Popen(command, stderr=log, start_new_session=True)
+        process = subprocess.Popen(command, stderr=log, start_new_session=True, env=left_in(folder))
         try:
             yield process
         finally:
